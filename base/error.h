@@ -19,7 +19,7 @@ enum status {
 };
 
 #define NODISCARD __attribute__((warn_unused_result))
-#define PRINTF_LIKE(format, arguments) __attribute__((format(printf, format, arguments)))
+#define PRINTF_LIKE(text_position, first_position) __attribute__((format(printf, text_position, first_position)))
 
 struct error {
     enum status status;
