@@ -1,5 +1,5 @@
-/* Defaults, checks, sizes and warnings of a whole scenario cell. The rooms below check their own parts; here stands what
- * concerns the cluster, the payload, and how the parts fit together. */
+/* Defaults, checks, sizes and warnings of a whole scenario cell. The rooms below check their own parts; here stands
+ * what concerns the cluster, the payload, and how the parts fit together. */
 #include "def.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* The state while a timeline is played, shared by timeline.c (workers) and exchange.c (what goes on between them).
  *
- * A worker computes ahead: its clock runs on until it stands at a mix it must wait for, so only exchanges are events. An
- * arrival may therefore lie in the future of the engine's clock, never in its past.
+ * A worker computes ahead: its clock runs on until it stands at a mix it must wait for, so only exchanges are events.
+ * An arrival may therefore lie in the future of the engine's clock, never in its past.
  */
 #ifndef SIM_PLAYER_H
 #define SIM_PLAYER_H

@@ -1,4 +1,5 @@
-/* One run: the timeline first, then, unless it is timing only, the trainer round by round along the realised schedule. */
+/* One run: the timeline first, then, unless it is timing only, the trainer, round by round, along the realised
+ * schedule. */
 #include "def.h"
 
 #include "timeline.h"

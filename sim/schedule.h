@@ -1,7 +1,7 @@
 /* The realised schedule: for every mix of every round, who was really averaged with whom.
  *
- * Stored as what went otherwise than planned; the rest follows from the program and the seed (pairs are drawn again), so
- * memory is proportional to failures, not to rounds x mixes x workers. A round's records are made on demand.
+ * Stored as what went otherwise than planned; the rest follows from the program and the seed (pairs are drawn again),
+ * so memory is proportional to failures, not to rounds x mixes x workers. A round's records are made on demand.
  */
 #ifndef SIM_SCHEDULE_H
 #define SIM_SCHEDULE_H

@@ -29,7 +29,8 @@ struct payload_def {
 };
 
 enum overlapped_failure { OVERLAPPED_RETRY, OVERLAPPED_SKIP, OVERLAPPED_WAIT, OVERLAPPED_FAILURES };
-const char *overlapped_failure_name(enum overlapped_failure value); /* "retry" (while hidden, then skip), "skip", "wait" */
+/* "retry" (while computation hides the whole attempt, then skip), "skip", "wait" */
+const char *overlapped_failure_name(enum overlapped_failure value);
 
 struct failures_def {
     double exchange;              /* probability of one failure, per unit and attempt; 0 = none */

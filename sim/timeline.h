@@ -1,5 +1,5 @@
-/* The round program played in virtual time: one small state machine per worker (a place in the program, a clock, what it
- * waits for), no training, no data, nothing per parameter.
+/* The round program played in virtual time: one small state machine per worker (a place in the program, a clock, what
+ * it waits for), no training, no data, nothing per parameter.
  *
  * - `inner N` takes N steps of time, `gradient` one, `step` and `outer` none.
  * - A global mix starts when the last worker has arrived; each goes on when its own part is over. A pair starts when
