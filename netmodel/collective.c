@@ -1,315 +1,333 @@
-/* Collectives as schedules of flows.
+/* Collectives: each member goes through the steps of its schedule; every message is a flow.
  *
- * A schedule is a function of (collective, members, member, round): what the member sends in that round and how many
- * messages it receives. A member enters its next round when all it sent has arrived and all it awaited has come, so
- * members run ahead of each other where the network lets them. Messages that arrive early are counted for their round.
- *
- * Ring in `fluid`: one flow per member to its neighbour with the whole volume, after the latency of all steps.
+ * A member's next step begins when its own messages have been delivered and those due to it have come, as two-sided
+ * calls (send and receive together) do: steps of one member do not overlap, and a slow neighbour delays only those
+ * that wait for it. A message that is cut ends the whole collective.
  */
 #include "network.h"
 
+#include "base/text.h"
+
+#include <assert.h>
 #include <string.h>
 
-struct collective {
-    enum collective_kind kind;
-    bool fluid;
-    int64_t bytes;
-    int32_t members;
-    int32_t rounds;
-    int32_t done;        /* members that have ended */
-    bool failed;
-    int64_t sent;
-    int32_t *round;      /* [members] the round each is in; rounds = ended */
-    int32_t *sending;    /* [members] messages of its round not yet arrived */
-    int32_t *received;   /* [members, rounds] */
-    int32_t hosts[];     /* [members] */
-};
-
-/* ---- the table ---- */
-
-static const struct {
-    const char *name, *help;
-} collectives[COLLECTIVE_COUNT] = {
-#define COLLECTIVE(name, text, help) {text, help},
+static const char *const names[] = {
+#define COLLECTIVE(name, text, help) text,
 #include "collectives.def"
 #undef COLLECTIVE
 };
 
-const char *collective_name(enum collective_kind kind) { return collectives[kind].name; }
-const char *collective_help(enum collective_kind kind) { return collectives[kind].help; }
+static const char *const helps[] = {
+#define COLLECTIVE(name, text, help) help,
+#include "collectives.def"
+#undef COLLECTIVE
+};
+
+const char *collective_name(enum collective_kind kind) {
+    return names[kind];
+}
+const char *collective_help(enum collective_kind kind) {
+    return helps[kind];
+}
 
 enum status collective_parse(const char *text, enum collective_kind *kind, struct error *error) {
     for (int i = 0; i < COLLECTIVE_COUNT; i++) {
-        if (strcmp(collectives[i].name, text) != 0) continue;
+        if (strcmp(text, names[i]) != 0) continue;
         *kind = (enum collective_kind)i;
         return STATUS_OK;
     }
-    return error_set(error, STATUS_INPUT, "unknown collective '%.40s'; 'thinwire list collectives' names them", text);
+    const char *nearest = text_nearest(text, names, COLLECTIVE_COUNT);
+    if (nearest) return error_set(error, STATUS_INPUT, "unknown collective '%.60s'; did you mean '%s'?", text, nearest);
+    return error_set(error, STATUS_INPUT,
+                     "unknown collective '%.60s'; one of ring, halving-doubling, tree, all-gather, "
+                     "parameter-server, pair",
+                     text);
 }
 
-/* ---- schedules ---- */
+/* ---- checking ---- */
 
-/* What a member does in one round: it sends `sends` messages, the k-th to peer(k), and awaits `receives`. */
-struct step {
-    int32_t sends, receives;
-    int32_t first_peer; /* the k-th message goes to member first_peer + k, the member itself left out */
-    int64_t bytes;      /* each */
-};
-
-static int32_t floor_log2(int32_t value) { return 31 - __builtin_clz((uint32_t)value); }
-static int32_t ceil_log2(int32_t value) { return value <= 1 ? 0 : floor_log2(value - 1) + 1; }
-
-/* Bytes of part `part` of S cut into `parts`: the remainder goes to the first ones. */
-static int64_t part_bytes(int64_t bytes, int32_t parts, int32_t part) {
-    return bytes / parts + (part < bytes % parts);
-}
-
-static int32_t modulo(int32_t value, int32_t members) { return ((value % members) + members) % members; }
-
-static struct step ring_step(const struct collective *c, int32_t member, int32_t round) {
-    int32_t half = c->members - 1;
-    int32_t chunk = round < half ? member - round : member + 1 - (round - half);
-    return (struct step){1, 1, modulo(member + 1, c->members), part_bytes(c->bytes, c->members, modulo(chunk, c->members))};
-}
-
-/* Recursive halving and doubling among the largest power of two `core`; the `extra` others hand their values to a
- * neighbour first and get the mean back last. Members 1, 3, ... 2 extra - 1 are the others. */
-static struct step halving_doubling_step(const struct collective *c, int32_t member, int32_t round) {
-    int32_t levels = floor_log2(c->members), core = 1 << levels, extra = c->members - core;
-    bool paired = member < 2 * extra, outside = paired && member % 2 == 1;
-    if (extra > 0 && round == 0)
-        return outside ? (struct step){1, 0, member - 1, c->bytes} : (struct step){0, paired, 0, 0};
-    if (extra > 0 && round == c->rounds - 1)
-        return outside ? (struct step){0, 1, 0, 0} : paired ? (struct step){1, 0, member + 1, c->bytes} : (struct step){0};
-    if (outside) return (struct step){0};
-    int32_t position = paired ? member / 2 : member - extra;
-    int32_t level = extra > 0 ? round - 1 : round;
-    int32_t depth = level < levels ? level : 2 * levels - 1 - level; /* how often the vector has been halved */
-    int32_t partner = position ^ (core >> (depth + 1));
-    int32_t peer = partner < extra ? 2 * partner : partner + extra;
-    return (struct step){1, 1, peer, c->bytes >> (depth + 1)};
-}
-
-/* Binomial tree to member 0, then back. */
-static struct step tree_step(const struct collective *c, int32_t member, int32_t round) {
-    int32_t levels = c->rounds / 2;
-    bool up = round < levels;
-    int32_t bit = 1 << (up ? round : 2 * levels - 1 - round);
-    if (member & (bit - 1)) return (struct step){0};
-    if (member & bit) {
-        struct step to_parent = {1, 0, member - bit, c->bytes}, from_parent = {0, 1, 0, 0};
-        return up ? to_parent : from_parent;
+static enum status check_members(struct network *network, const struct collective_def *def, struct error *error) {
+    if (def->member_count < 1) return error_set(error, STATUS_INPUT, "collective without members; at least one");
+    if (network->mark == UINT32_MAX) {
+        memset(network->marks, 0, (size_t)network->topology.host_count * sizeof *network->marks);
+        network->mark = 0;
     }
-    if (member + bit >= c->members) return (struct step){0};
-    struct step from_child = {0, 1, 0, 0}, to_child = {1, 0, member + bit, c->bytes};
-    return up ? from_child : to_child;
-}
-
-static struct step server_step(const struct collective *c, int32_t member, int32_t round) {
-    int32_t others = c->members - 1;
-    if (member == 0) return round == 0 ? (struct step){0, others, 0, 0} : (struct step){others, 0, 0, c->bytes};
-    return round == 0 ? (struct step){1, 0, 0, c->bytes} : (struct step){0, 1, 0, 0};
-}
-
-static struct step step_of(const struct collective *c, int32_t member, int32_t round) {
-    switch (c->kind) {
-    case COLLECTIVE_RING: return ring_step(c, member, round);
-    case COLLECTIVE_HALVING_DOUBLING: return halving_doubling_step(c, member, round);
-    case COLLECTIVE_TREE: return tree_step(c, member, round);
-    case COLLECTIVE_ALL_GATHER: return (struct step){c->members - 1, c->members - 1, 0, c->bytes};
-    case COLLECTIVE_PARAMETER_SERVER: return server_step(c, member, round);
-    case COLLECTIVE_PAIR: return (struct step){1, 1, 1 - member, c->bytes};
-    case COLLECTIVE_COUNT: break;
+    network->mark++;
+    for (int32_t i = 0; i < def->member_count; i++) {
+        int32_t host = def->members[i];
+        if (host < 0 || host >= network->topology.host_count)
+            return error_set(error, STATUS_INPUT, "member %d of a collective is host %d; there are %d hosts", i, host,
+                             network->topology.host_count);
+        if (network->marks[host] == network->mark)
+            return error_set(error, STATUS_INPUT, "host '%s' is a member of a collective twice; once at most",
+                             network->topology.hosts[host].name);
+        network->marks[host] = network->mark;
     }
-    return (struct step){0};
+    return STATUS_OK;
 }
 
-static int32_t round_count(enum collective_kind kind, int32_t members) {
-    switch (kind) {
-    case COLLECTIVE_RING: return 2 * (members - 1);
-    case COLLECTIVE_HALVING_DOUBLING:
-        return 2 * floor_log2(members) + (members & (members - 1) ? 2 : 0);
-    case COLLECTIVE_TREE: return 2 * ceil_log2(members);
-    case COLLECTIVE_ALL_GATHER: return 1;
-    case COLLECTIVE_PARAMETER_SERVER: return 2;
-    case COLLECTIVE_PAIR: return 1;
-    case COLLECTIVE_COUNT: break;
+static enum status check_path(const struct network *network, const struct collective_def *def, int32_t from, int32_t to,
+                              struct error *error) {
+    struct path path;
+    return topology_find_path(&network->topology, def->members[from], def->members[to], &path, error);
+}
+
+/* In a ring all steps have the same partner. */
+static enum status check_paths_of(const struct network *network, const struct collective_def *def,
+                                  const struct plan *plan, int32_t member, struct error *error) {
+    int32_t steps = plan->kind == COLLECTIVE_RING && plan->steps > 0 ? 1 : plan->steps;
+    for (int32_t step = 0; step < steps; step++) {
+        int32_t sends = plan_sends(plan, member, step);
+        for (int32_t i = 0; i < sends; i++)
+            TRY(check_path(network, def, member, plan_message(plan, member, step, i).to, error));
     }
-    return 0;
+    return plan->members > 1 && def->fidelity != FIDELITY_STEP
+               ? check_path(network, def, member, (member + 1) % plan->members, error)
+               : STATUS_OK;
 }
 
-/* ---- playing ---- */
-
-static enum status send(struct network *network, int32_t slot, int32_t member, int32_t round, int32_t peer,
-                        int64_t bytes, int64_t delay_ns, struct error *error) {
-    const struct collective *c = network->exchanges.items[slot].collective;
-    struct flow_def def = {.source = c->hosts[member], .destination = c->hosts[peer], .bytes = bytes, .delay_ns = delay_ns};
-    /* the message says who sends and which round it is of */
-    return flow_begin(network, slot, member + round * c->members, &def, error);
+/* Hosts with links of their own reach each other; only with others among the members is there anything to look up. */
+static enum status check_paths(const struct network *network, const struct collective_def *def, struct error *error) {
+    int32_t with_links = 0;
+    for (int32_t i = 0; i < def->member_count; i++) with_links += network->topology.hosts[def->members[i]].has_links;
+    if (with_links == def->member_count) return STATUS_OK;
+    struct plan plan = plan_make(def->kind, false, def->member_count, def->bytes);
+    for (int32_t i = 0; i < def->member_count; i++) TRY(check_paths_of(network, def, &plan, i, error));
+    return STATUS_OK;
 }
 
-static enum status member_done(struct network *network, int32_t slot, int32_t member, struct error *error) {
-    struct exchange *exchange = &network->exchanges.items[slot];
-    exchange->collective->done++;
+static enum status check_collective(struct network *network, const struct collective_def *def, struct error *error) {
+    if (def->bytes < 0) return error_set(error, STATUS_INPUT, "collective of negative bytes; 0 or more");
+    TRY(check_members(network, def, error));
+    int64_t copies = 2 * (int64_t)def->member_count; /* no collective sends more than these, but for all-gather */
+    if (def->kind == COLLECTIVE_ALL_GATHER) copies *= def->member_count;
+    if (def->bytes > INT64_MAX / copies)
+        return error_set(error, STATUS_INPUT, "a %s among %d members of that many bytes overflows; fewer bytes",
+                         collective_name(def->kind), def->member_count);
+    return check_paths(network, def, error);
+}
+
+/* ---- fluid or step ---- */
+
+/* Beyond this many members the messages of a ring are too many to play one by one. */
+enum { MAX_STEP_MEMBERS = 2048 };
+
+static bool is_equal_and_quiet(const struct network *network, const struct member *members, int32_t count) {
+    const struct topology *topology = &network->topology;
+    const struct host_def *first = &topology->hosts[members[0].host];
+    for (int32_t i = 0; i < count; i++) {
+        const struct host_def *host = &topology->hosts[members[i].host];
+        if (!host->has_links || host->up_Bps != first->up_Bps || host->down_Bps != first->down_Bps ||
+            host->latency_ns != first->latency_ns || topology_has_routes(topology, members[i].host) ||
+            network->busy[members[i].host] > 0)
+            return false;
+    }
+    return true;
+}
+
+/* Of other numbers than powers of two halving-doubling has members with more to send than others. */
+static bool is_exact_when_fluid(const struct network *network, const struct collective *collective) {
+    int32_t count = collective->plan.members;
+    if (collective->plan.kind == COLLECTIVE_HALVING_DOUBLING && count != 1 << plan_log2(count)) return false;
+    return is_equal_and_quiet(network, collective->members, count);
+}
+
+static bool is_fluid(const struct network *network, const struct collective *collective) {
+    switch (collective->fidelity) {
+    case FIDELITY_STEP:
+        return false;
+    case FIDELITY_FLUID:
+        return true;
+    case FIDELITY_AUTO:
+        break;
+    }
+    return collective->plan.members > MAX_STEP_MEMBERS || is_exact_when_fluid(network, collective);
+}
+
+/* ---- members ---- */
+
+static enum status send(struct network *network, int32_t index, int32_t member, int32_t nth, struct error *error) {
+    const struct collective *collective = &network->collectives.items[index];
+    const struct plan *plan = &collective->plan;
+    int32_t step = collective->members[member].step;
+    struct message message = plan_message(plan, member, step, nth);
+    struct flow_def def = {.source = collective->members[member].host,
+                           .destination = collective->members[message.to].host,
+                           .bytes = message.bytes};
+    if (plan->latencies > 1) {
+        struct path path;
+        TRY(topology_find_path(&network->topology, def.source, def.destination, &path, error));
+        int32_t more = plan->latencies - 1;
+        def.delay_ns = path.latency_ns > TIME_NEVER / more ? TIME_NEVER : path.latency_ns * more;
+    }
+    struct flow_origin origin = {.collective = index, .sender = member, .receiver = message.to, .step = step};
+    int32_t flow;
+    TRY(flow_create(network, &def, network->now_ns, origin, &flow, error));
+    return network_change_is_due(network) ? flow_schedule_start(network, flow, network->now_ns, error)
+                                          : flow_begin(network, flow, error);
+}
+
+static enum status finish_member(struct network *network, int32_t index, int32_t which, struct error *error) {
+    struct collective *collective = &network->collectives.items[index];
+    struct member *member = &collective->members[which];
+    member->done = true;
+    collective->members_done++;
     struct network_event event = {.kind = NETWORK_MEMBER_DONE,
-                                  .id = exchange_id(network, slot),
+                                  .id = network_id(index, collective->serial, true),
                                   .time_ns = network->now_ns,
-                                  .start_ns = exchange->start_ns,
-                                  .source = exchange->collective->hosts[member],
-                                  .destination = -1,
-                                  .ok = true,
-                                  .tries = 1};
+                                  .start_ns = collective->start_ns,
+                                  .source = member->host,
+                                  .destination = NONE,
+                                  .ok = true};
     return network_emit(network, &event, error);
 }
 
-/* Starts the sends of the member's round; a round without any business is passed at once. */
-static enum status enter_rounds(struct network *network, int32_t slot, int32_t member, struct error *error) {
-    struct collective *c = network->exchanges.items[slot].collective;
-    while (c->round[member] < c->rounds) {
-        int32_t round = c->round[member];
-        struct step step = step_of(c, member, round);
-        c->sending[member] = step.sends;
-        for (int32_t k = 0, peer = step.first_peer; k < step.sends; k++, peer++) {
-            if (peer == member) peer++;
-            TRY(send(network, slot, member, round, peer, step.bytes, 0, error));
-        }
-        if (step.sends > 0 || c->received[(int64_t)member * c->rounds + round] < step.receives) return STATUS_OK;
-        c->round[member]++;
+static bool is_step_over(const struct plan *plan, const struct member *member, int32_t which) {
+    if (member->step == NONE) return true;
+    return member->sends_left == 0 &&
+           plan_has_received(plan, which, member->step, member->received, member->received_steps);
+}
+
+/* Lets a member do all it can at this instant. Its flows end by events of their own, so nothing comes back here. */
+static enum status proceed(struct network *network, int32_t index, int32_t which, struct error *error) {
+    const struct plan *plan = &network->collectives.items[index].plan;
+    struct member *member = &network->collectives.items[index].members[which];
+    while (!member->done && is_step_over(plan, member, which)) {
+        if (++member->step >= plan->steps) return finish_member(network, index, which, error);
+        int32_t sends = plan_sends(plan, which, member->step);
+        member->sends_left = sends;
+        for (int32_t i = 0; i < sends; i++) TRY(send(network, index, which, i, error));
     }
-    return member_done(network, slot, member, error);
+    return STATUS_OK;
 }
 
-/* Moves the member on if its round is complete. */
-static enum status advance(struct network *network, int32_t slot, int32_t member, struct error *error) {
-    struct collective *c = network->exchanges.items[slot].collective;
-    int32_t round = c->round[member];
-    if (round >= c->rounds || c->sending[member] > 0) return STATUS_OK;
-    if (c->received[(int64_t)member * c->rounds + round] < step_of(c, member, round).receives) return STATUS_OK;
-    c->round[member]++;
-    return enter_rounds(network, slot, member, error);
+/* ---- beginning and ending ---- */
+
+static void free_collective(struct network *network, int32_t index) {
+    struct collective *collective = &network->collectives.items[index];
+    alloc_free(collective->members);
+    collective->members = NULL;
+    collective->used = false;
+    collective->serial++;
+    collective->next_free = network->free_collective;
+    network->free_collective = index;
+    network->live_collectives--;
 }
 
-static int32_t member_of(const struct collective *c, int32_t host, int32_t sender, int32_t round) {
-    /* a ring's receiver is its neighbour; elsewhere it is looked for among the sender's peers */
-    if (c->kind == COLLECTIVE_RING) return modulo(sender + 1, c->members);
-    struct step step = step_of(c, sender, round);
-    for (int32_t k = 0, peer = step.first_peer; k < step.sends; k++, peer++) {
-        if (peer == sender) peer++;
-        if (c->hosts[peer] == host) return peer;
+static enum status end(struct network *network, int32_t index, bool ok, struct error *error) {
+    const struct collective *collective = &network->collectives.items[index];
+    struct network_event event = {.kind = NETWORK_DONE,
+                                  .id = network_id(index, collective->serial, true),
+                                  .time_ns = network->now_ns,
+                                  .start_ns = collective->start_ns,
+                                  .source = NONE,
+                                  .destination = NONE,
+                                  .bytes = collective->bytes_sent,
+                                  .bytes_lost = collective->bytes_lost,
+                                  .ok = ok,
+                                  .tries = 1};
+    free_collective(network, index);
+    return network_emit(network, &event, error);
+}
+
+static enum status end_if_all_done(struct network *network, int32_t index, struct error *error) {
+    const struct collective *collective = &network->collectives.items[index];
+    return collective->members_done == collective->plan.members ? end(network, index, true, error) : STATUS_OK;
+}
+
+enum status collective_begin(struct network *network, int32_t index, struct error *error) {
+    struct collective *collective = &network->collectives.items[index];
+    const struct plan plain = collective->plan;
+    collective->plan = plan_make(plain.kind, is_fluid(network, collective), plain.members, plain.bytes);
+    for (int32_t i = 0; i < plain.members; i++) TRY(proceed(network, index, i, error));
+    return end_if_all_done(network, index, error);
+}
+
+enum status collective_delivered(struct network *network, int32_t flow_index, struct error *error) {
+    const struct flow flow = network->flows.items[flow_index];
+    struct collective *collective = &network->collectives.items[flow.collective];
+    struct network_event event = flow_transfer(network, flow_index, true);
+    flow_free(network, flow_index);
+    collective->bytes_sent += flow.bytes;
+    collective->members[flow.sender].sends_left--;
+    collective->members[flow.receiver].received++;
+    if (flow.step < 64) collective->members[flow.receiver].received_steps |= UINT64_C(1) << flow.step;
+    TRY(network_emit(network, &event, error));
+    TRY(proceed(network, flow.collective, flow.sender, error));
+    TRY(proceed(network, flow.collective, flow.receiver, error));
+    return end_if_all_done(network, flow.collective, error);
+}
+
+enum status collective_abort(struct network *network, int32_t index, struct error *error) {
+    struct collective *collective = &network->collectives.items[index];
+    while (collective->first_flow != NONE) {
+        int32_t flow = collective->first_flow;
+        flow_stop(network, flow);
+        struct network_event event = flow_transfer(network, flow, false);
+        flow_free(network, flow);
+        collective->bytes_sent += event.bytes_lost;
+        collective->bytes_lost += event.bytes_lost;
+        TRY(network_emit(network, &event, error));
     }
-    return -1;
+    return end(network, index, false, error);
 }
 
-enum status collective_take(struct network *network, int32_t slot, const struct flow *flow, bool ok,
-                            struct error *error) {
-    struct collective *c = network->exchanges.items[slot].collective;
-    int32_t sender = flow->message % c->members, round = flow->message / c->members;
-    int32_t receiver = member_of(c, flow->def.destination, sender, round);
-    if (!ok) {
-        c->failed = true;
+void collective_cancel(struct network *network, int32_t index) {
+    const struct collective *collective = &network->collectives.items[index];
+    while (collective->first_flow != NONE) {
+        int32_t flow = collective->first_flow;
+        flow_stop(network, flow);
+        flow_free(network, flow);
+    }
+    free_collective(network, index);
+}
+
+/* ---- the door ---- */
+
+static enum status take_collective(struct network *network, int32_t *index, struct error *error) {
+    *index = network->free_collective;
+    if (*index != NONE) {
+        network->free_collective = network->collectives.items[*index].next_free;
         return STATUS_OK;
     }
-    c->sent += flow->def.bytes;
-    c->sending[sender]--;
-    c->received[(int64_t)receiver * c->rounds + round]++;
-    TRY(advance(network, slot, sender, error));
-    return receiver == sender ? STATUS_OK : advance(network, slot, receiver, error);
-}
-
-/* A message that is cut for good ends the whole. */
-bool collective_ended(const struct collective *c) { return c->failed || c->done == c->members; }
-bool collective_failed(const struct collective *c) { return c->failed; }
-int64_t collective_sent(const struct collective *c) { return c->sent; }
-
-void collective_free(struct collective *c) {
-    if (!c) return;
-    alloc_free(c->round);
-    alloc_free(c->sending);
-    alloc_free(c->received);
-    alloc_free(c);
-}
-
-/* One flow per member with all its chunks, after the latency of the other steps. */
-static enum status start_fluid(struct network *network, int32_t slot, struct error *error) {
-    struct collective *c = network->exchanges.items[slot].collective;
-    int32_t steps = 2 * (c->members - 1);
-    for (int32_t member = 0; member < c->members; member++) {
-        int32_t peer = modulo(member + 1, c->members);
-        int64_t volume = 2 * c->bytes - part_bytes(c->bytes, c->members, peer) -
-                         part_bytes(c->bytes, c->members, modulo(member + 2, c->members));
-        int64_t delay_ns = (steps - 1) * topology_latency(network, c->hosts[member], c->hosts[peer]);
-        c->sending[member] = 1;
-        TRY(send(network, slot, member, 0, peer, volume, delay_ns, error));
-    }
+    TRY(array_reserve(&network->collectives, network->collectives.count + 1, error));
+    *index = (int32_t)network->collectives.count++;
     return STATUS_OK;
 }
 
-static enum status start_steps(struct network *network, int32_t slot, struct error *error) {
-    struct collective *c = network->exchanges.items[slot].collective;
-    for (int32_t member = 0; member < c->members; member++) TRY(enter_rounds(network, slot, member, error));
-    return STATUS_OK;
-}
-
-static bool play_fluid(const struct network *network, const struct collective_def *def) {
-    if (def->kind != COLLECTIVE_RING || def->member_count < 2) return false;
-    switch (def->fidelity) {
-    case FIDELITY_STEP: return false;
-    case FIDELITY_FLUID: return true;
-    case FIDELITY_AUTO:
-        return network->active.count == 0 && topology_homogeneous(network, def->members, def->member_count);
-    }
-    return false;
-}
-
-static enum status check(const struct network *network, const struct collective_def *def, struct error *error) {
-    if (def->member_count < 1 || def->bytes < 0)
-        return error_set(error, STATUS_INPUT, "a collective needs members and a size of 0 or more");
-    if (def->kind == COLLECTIVE_PAIR && def->member_count != 2)
-        return error_set(error, STATUS_INPUT, "a pair has 2 members, not %d", def->member_count);
-    for (int32_t i = 0; i < def->member_count; i++)
-        if (def->members[i] < 0 || def->members[i] >= network->host_count)
-            return error_set(error, STATUS_INPUT, "a collective names a host that does not exist");
-    for (int32_t i = 1; i < def->member_count; i++)
-        if (!topology_has_route(network, def->members[i - 1], def->members[i]) || def->members[i - 1] == def->members[i])
-            return error_set(error, STATUS_INPUT, "no route from '%s' to '%s'; a collective needs one",
-                             network->hosts[def->members[i - 1]].def.name, network->hosts[def->members[i]].def.name);
-    bool by_steps = !play_fluid(network, def);
-    if (by_steps && (int64_t)def->member_count * round_count(def->kind, def->member_count) > INT32_MAX / 4)
-        return error_set(error, STATUS_INPUT, "a collective of %d members by steps; that many need fidelity fluid",
-                         def->member_count);
-    return STATUS_OK;
-}
-
-static struct collective *make(const struct network *network, const struct collective_def *def, struct error *error) {
-    size_t members = (size_t)def->member_count;
-    struct collective *c = alloc_zero(1, sizeof *c + members * sizeof c->hosts[0], "collective", error);
-    if (!c) return NULL;
-    c->kind = def->kind;
-    c->fluid = play_fluid(network, def);
-    c->bytes = def->bytes;
-    c->members = def->member_count;
-    c->rounds = c->fluid ? 1 : round_count(def->kind, def->member_count);
-    memcpy(c->hosts, def->members, members * sizeof c->hosts[0]);
-    c->round = alloc_zero(members, sizeof *c->round, "collective", error);
-    c->sending = alloc_zero(members, sizeof *c->sending, "collective", error);
-    c->received = alloc_zero(members * (size_t)c->rounds, sizeof *c->received, "collective", error);
-    if (c->round && c->sending && c->received) return c;
-    collective_free(c);
-    return NULL;
+static struct member *make_members(const struct collective_def *def, struct error *error) {
+    struct member *members = alloc_zero((size_t)def->member_count, sizeof *members, "members of a collective", error);
+    for (int32_t i = 0; members && i < def->member_count; i++)
+        members[i] = (struct member){.host = def->members[i], .step = NONE};
+    return members;
 }
 
 enum status network_start_collective(struct network *network, int64_t now_ns, const struct collective_def *def,
                                      int64_t *id, struct error *error) {
-    TRY(check(network, def, error));
-    if (now_ns > network->now_ns) TRY(network_advance(network, now_ns, error));
-    struct collective *c = make(network, def, error);
-    if (!c) return STATUS_MEMORY;
-    int32_t slot = exchange_open(network, c, error);
-    if (slot < 0) {
-        collective_free(c);
-        return STATUS_MEMORY;
+    assert(now_ns >= network->now_ns && now_ns >= 0);
+    TRY(check_collective(network, def, error));
+    struct member *members = make_members(def, error);
+    if (!members) return STATUS_MEMORY;
+    int32_t index;
+    enum status status = take_collective(network, &index, error);
+    if (status != STATUS_OK) {
+        alloc_free(members);
+        return status;
     }
-    *id = exchange_id(network, slot);
-    TRY(c->fluid ? start_fluid(network, slot, error) : start_steps(network, slot, error));
-    return exchange_close_if_done(network, slot, error); /* a lone member is done at once */
+    struct collective *collective = &network->collectives.items[index];
+    *collective = (struct collective){.used = true,
+                                      .fidelity = def->fidelity,
+                                      .plan = plan_make(def->kind, false, def->member_count, def->bytes),
+                                      .members = members,
+                                      .first_flow = NONE,
+                                      .start_ns = now_ns,
+                                      .serial = collective->serial};
+    network->live_collectives++;
+    status = network_schedule(network, now_ns, PHASE_START, EVENT_COLLECTIVE, index, collective->serial, error);
+    if (status != STATUS_OK) {
+        free_collective(network, index);
+        return status;
+    }
+    *id = network_id(index, collective->serial, true);
+    return STATUS_OK;
 }

@@ -1,355 +1,436 @@
 #include "maxmin.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
-/* An edge between a variable and a constraint, in the lists of both. */
-struct edge {
-    int32_t constraint, variable;
-    int32_t times;                    /* how often the variable uses the constraint */
-    int32_t next_of_variable;         /* -1 ends; also the free list */
-    int32_t next, previous;           /* of the constraint */
+enum { NONE = -1 };
+
+struct element { /* one variable on one constraint */
+    int32_t variable, constraint;
+    int32_t weight;           /* how often the variable uses the constraint */
+    int32_t next_of_variable; /* also the list of free elements */
+    int32_t before, after;    /* on the constraint */
 };
 
 struct constraint {
     double capacity;
-    double used;      /* while filling: by variables whose rate is fixed */
-    int32_t weight;   /* while filling: uses by variables not yet fixed */
-    uint32_t version; /* of its entry in the queue of levels */
-    int32_t first;    /* edge */
-    bool marked;
-    bool visited;
+    double left;         /* while filling: capacity that the settled variables leave */
+    double weight;       /* while filling: of the variables that still rise */
+    int32_t first, last; /* elements, in the order of adding */
+    int32_t visit;       /* the last computation that reached it */
+    bool dirty;
 };
 
 struct variable {
-    double bound;
-    double rate;
-    int64_t tag;
-    int32_t first; /* edge; -1 none */
-    int32_t next_free;
-    bool used;
-    bool visited;
-    bool fixed;
-    bool listed; /* in `alone`: marked though it has no constraint */
+    double cap, rate;
+    int32_t owner;
+    int32_t first; /* element; also the list of free variables */
+    int32_t bottleneck;
+    int32_t visit;
+    bool used, changed, settled;
 };
 
-/* The rate at which a constraint saturates, or a variable meets its bound. */
-struct level {
-    double rate;
-    int32_t index; /* constraint, or ~variable */
-    uint32_t version;
+struct candidate { /* a level at which something may stop rising */
+    double level;
+    int32_t index; /* of a constraint or variable */
 };
 
 struct maxmin {
-    ARRAY(struct constraint) constraints;
+    struct constraint *constraints;
+    int32_t constraint_count;
     ARRAY(struct variable) variables;
-    ARRAY(struct edge) edges;
-    ARRAY(int32_t) marked; /* constraints */
-    ARRAY(int32_t) alone;  /* variables without constraints, to be given their bound */
-    ARRAY(int32_t) component;
-    ARRAY(int32_t) changed;
-    ARRAY(struct level) levels; /* binary heap */
-    int32_t free_edge, free_variable;
+    ARRAY(struct element) elements;
+    int32_t free_variable, free_element;
+    ARRAY(int32_t) changed; /* never longer than `variables` */
+    int64_t next_changed;   /* those before it have been taken */
+    int32_t *dirty;         /* marked constraints */
+    int32_t dirty_count;
+    int32_t visit;
+    int64_t computations;
+    /* The component at hand and its candidates; as large as they can get, so that solving allocates nothing. */
+    int32_t *reached_constraints;
+    int32_t reached_constraint_count;
+    ARRAY(int32_t) reached_variables;
+    struct candidate *heap; /* constraints, the lowest level first */
+    int32_t heap_count;
+    ARRAY(struct candidate) caps; /* ascending */
 };
 
-struct maxmin *maxmin_create(struct error *error) {
-    struct maxmin *system = alloc_zero(1, sizeof *system, "max-min system", error);
-    if (system) system->free_edge = system->free_variable = -1;
+/* ---- making ---- */
+
+struct maxmin *maxmin_create(int32_t constraint_count, struct error *error) {
+    struct maxmin *system = alloc_zero(1, sizeof *system, "rates", error);
+    if (!system) return NULL;
+    size_t count = (size_t)constraint_count;
+    system->constraints = alloc_zero(count, sizeof *system->constraints, "constraints", error);
+    if (system->constraints) system->dirty = alloc_zero(count, sizeof *system->dirty, "constraints", error);
+    if (system->dirty)
+        system->reached_constraints = alloc_zero(count, sizeof *system->reached_constraints, "constraints", error);
+    if (system->reached_constraints) system->heap = alloc_zero(count, sizeof *system->heap, "constraints", error);
+    if (!system->heap) {
+        maxmin_free(system);
+        return NULL;
+    }
+    system->constraint_count = constraint_count;
+    for (int32_t i = 0; i < constraint_count; i++)
+        system->constraints[i] = (struct constraint){.capacity = INFINITY, .first = NONE, .last = NONE};
+    system->free_variable = system->free_element = NONE;
     return system;
 }
 
 void maxmin_free(struct maxmin *system) {
     if (!system) return;
-    array_clear(&system->constraints);
+    alloc_free(system->constraints);
+    alloc_free(system->dirty);
+    alloc_free(system->reached_constraints);
+    alloc_free(system->heap);
     array_clear(&system->variables);
-    array_clear(&system->edges);
-    array_clear(&system->marked);
-    array_clear(&system->alone);
-    array_clear(&system->component);
+    array_clear(&system->elements);
     array_clear(&system->changed);
-    array_clear(&system->levels);
+    array_clear(&system->reached_variables);
+    array_clear(&system->caps);
     alloc_free(system);
 }
 
-int32_t maxmin_add_constraint(struct maxmin *system, double capacity, struct error *error) {
-    int64_t count = system->constraints.count + 1;
-    if (array_reserve(&system->constraints, count, error) != STATUS_OK ||
-        array_reserve(&system->marked, count, error) != STATUS_OK ||
-        array_reserve(&system->component, count, error) != STATUS_OK)
-        return -1;
-    system->constraints.items[system->constraints.count] = (struct constraint){.capacity = capacity, .first = -1};
-    return (int32_t)system->constraints.count++;
+/* ---- marking ---- */
+
+static void mark_constraint(struct maxmin *system, int32_t index) {
+    struct constraint *constraint = &system->constraints[index];
+    if (constraint->dirty || constraint->first == NONE) return;
+    constraint->dirty = true;
+    system->dirty[system->dirty_count++] = index;
 }
 
-/* Room was made when the constraint was added: each is in the list at most once. */
-static void mark(struct maxmin *system, int32_t index) {
-    struct constraint *constraint = &system->constraints.items[index];
-    if (constraint->marked) return;
-    constraint->marked = true;
-    system->marked.items[system->marked.count++] = index;
+static void set_rate(struct maxmin *system, int32_t index, double rate, int32_t bottleneck) {
+    struct variable *variable = &system->variables.items[index];
+    variable->bottleneck = bottleneck;
+    if (rate == variable->rate) return;
+    variable->rate = rate;
+    if (variable->changed) return;
+    variable->changed = true;
+    system->changed.items[system->changed.count++] = index;
 }
 
 void maxmin_set_capacity(struct maxmin *system, int32_t constraint, double capacity) {
-    system->constraints.items[constraint].capacity = capacity;
-    mark(system, constraint);
+    assert(capacity >= 0 && constraint < system->constraint_count);
+    if (system->constraints[constraint].capacity == capacity) return;
+    system->constraints[constraint].capacity = capacity;
+    mark_constraint(system, constraint);
 }
 
-double maxmin_capacity(const struct maxmin *system, int32_t constraint) {
-    return system->constraints.items[constraint].capacity;
-}
-
-/* ---- variables ---- */
-
-static int32_t take_variable(struct maxmin *system, struct error *error) {
-    int32_t index = system->free_variable;
-    if (index >= 0) {
-        system->free_variable = system->variables.items[index].next_free;
-        return index;
-    }
-    int64_t count = system->variables.count + 1;
-    if (array_reserve(&system->variables, count, error) != STATUS_OK ||
-        array_reserve(&system->alone, count, error) != STATUS_OK ||
-        array_reserve(&system->changed, count, error) != STATUS_OK)
-        return -1;
-    return (int32_t)system->variables.count++;
-}
-
-static int32_t take_edge(struct maxmin *system) {
-    int32_t index = system->free_edge;
-    if (index < 0) return (int32_t)system->edges.count++;
-    system->free_edge = system->edges.items[index].next_of_variable;
-    return index;
-}
-
-static void link_edge(struct maxmin *system, int32_t variable, int32_t constraint) {
-    struct edge *edges = system->edges.items;
-    struct variable *owner = &system->variables.items[variable];
-    for (int32_t e = owner->first; e >= 0; e = edges[e].next_of_variable)
-        if (edges[e].constraint == constraint) {
-            edges[e].times++;
-            return;
-        }
-    int32_t index = take_edge(system);
-    struct constraint *at = &system->constraints.items[constraint];
-    edges[index] = (struct edge){.constraint = constraint, .variable = variable, .times = 1,
-                                 .next_of_variable = owner->first, .next = at->first, .previous = -1};
-    if (at->first >= 0) edges[at->first].previous = index;
-    at->first = index;
-    owner->first = index;
-    mark(system, constraint);
-}
-
-static void list_alone(struct maxmin *system, int32_t index) {
+void maxmin_set_cap(struct maxmin *system, int32_t index, double cap) {
     struct variable *variable = &system->variables.items[index];
-    if (variable->first >= 0 || variable->listed) return;
-    variable->listed = true;
-    system->alone.items[system->alone.count++] = index;
+    assert(variable->used && cap >= 0);
+    if (variable->cap == cap) return;
+    variable->cap = cap;
+    for (int32_t e = variable->first; e != NONE; e = system->elements.items[e].next_of_variable)
+        mark_constraint(system, system->elements.items[e].constraint);
+    if (variable->first == NONE) set_rate(system, index, cap, NONE);
 }
 
-int32_t maxmin_add_variable(struct maxmin *system, double bound, const int32_t *constraints, int32_t count, int64_t tag,
-                            struct error *error) {
-    if (array_reserve(&system->edges, system->edges.count + count, error) != STATUS_OK) return -1;
-    int32_t index = take_variable(system, error);
-    if (index < 0) return -1;
-    bool listed = system->variables.items[index].listed;
-    system->variables.items[index] =
-        (struct variable){.bound = bound, .tag = tag, .first = -1, .used = true, .listed = listed};
-    for (int32_t i = 0; i < count; i++) link_edge(system, index, constraints[i]);
-    list_alone(system, index);
+/* ---- adding and removing variables ---- */
+
+static enum status reserve_variable(struct maxmin *system, int32_t elements, struct error *error) {
+    int64_t wanted = system->variables.count + 1;
+    TRY(array_reserve(&system->changed, wanted, error));
+    TRY(array_reserve(&system->reached_variables, wanted, error));
+    TRY(array_reserve(&system->caps, wanted, error));
+    TRY(array_reserve(&system->variables, wanted, error));
+    return array_reserve(&system->elements, system->elements.count + elements, error);
+}
+
+static int32_t take_variable(struct maxmin *system) {
+    int32_t index = system->free_variable;
+    if (index == NONE) return (int32_t)system->variables.count++;
+    system->free_variable = system->variables.items[index].first;
     return index;
+}
+
+static int32_t take_element(struct maxmin *system) {
+    int32_t index = system->free_element;
+    if (index == NONE) return (int32_t)system->elements.count++;
+    system->free_element = system->elements.items[index].next_of_variable;
+    return index;
+}
+
+static void attach(struct maxmin *system, int32_t variable, int32_t constraint) {
+    struct variable *user = &system->variables.items[variable];
+    for (int32_t e = user->first; e != NONE; e = system->elements.items[e].next_of_variable) {
+        if (system->elements.items[e].constraint != constraint) continue;
+        system->elements.items[e].weight++;
+        return;
+    }
+    int32_t index = take_element(system), before = system->constraints[constraint].last;
+    system->elements.items[index] = (struct element){.variable = variable,
+                                                     .constraint = constraint,
+                                                     .weight = 1,
+                                                     .next_of_variable = user->first,
+                                                     .before = before,
+                                                     .after = NONE};
+    if (before != NONE)
+        system->elements.items[before].after = index;
+    else
+        system->constraints[constraint].first = index;
+    system->constraints[constraint].last = index;
+    user->first = index;
+}
+
+static void detach(struct maxmin *system, int32_t index) {
+    struct element *element = &system->elements.items[index];
+    if (element->before != NONE)
+        system->elements.items[element->before].after = element->after;
+    else
+        system->constraints[element->constraint].first = element->after;
+    if (element->after != NONE)
+        system->elements.items[element->after].before = element->before;
+    else
+        system->constraints[element->constraint].last = element->before;
+}
+
+/* Whether no other variable uses any of its constraints. */
+static bool is_alone(const struct maxmin *system, const struct variable *variable) {
+    for (int32_t e = variable->first; e != NONE; e = system->elements.items[e].next_of_variable)
+        if (system->elements.items[e].before != NONE || system->elements.items[e].after != NONE) return false;
+    return true;
+}
+
+static void solve_alone(struct maxmin *system, int32_t index) {
+    const struct variable *variable = &system->variables.items[index];
+    double rate = variable->cap;
+    int32_t bottleneck = NONE;
+    for (int32_t e = variable->first; e != NONE; e = system->elements.items[e].next_of_variable) {
+        const struct element *element = &system->elements.items[e];
+        double level = system->constraints[element->constraint].capacity / element->weight;
+        if (level >= rate) continue;
+        rate = level;
+        bottleneck = element->constraint;
+    }
+    system->computations++;
+    set_rate(system, index, rate, bottleneck);
+}
+
+enum status maxmin_add_variable(struct maxmin *system, int32_t owner, double cap, const int32_t *constraints,
+                                int32_t count, int32_t *variable, struct error *error) {
+    assert(cap >= 0);
+    TRY(reserve_variable(system, count, error));
+    int32_t index = take_variable(system);
+    struct variable *added = &system->variables.items[index];
+    bool changed = added->changed; /* the slot's last user may still stand in the list */
+    *added = (struct variable){
+        .cap = cap, .rate = -1, .owner = owner, .first = NONE, .bottleneck = NONE, .used = true, .changed = changed};
+    for (int32_t i = 0; i < count; i++) attach(system, index, constraints[i]);
+    if (is_alone(system, added))
+        solve_alone(system, index);
+    else
+        mark_constraint(system, system->elements.items[added->first].constraint);
+    *variable = index;
+    return STATUS_OK;
 }
 
 void maxmin_remove_variable(struct maxmin *system, int32_t index) {
     struct variable *variable = &system->variables.items[index];
     assert(variable->used);
-    for (int32_t e = variable->first, next; e >= 0; e = next) {
-        struct edge *edge = &system->edges.items[e];
-        next = edge->next_of_variable;
-        if (edge->next >= 0) system->edges.items[edge->next].previous = edge->previous;
-        if (edge->previous >= 0)
-            system->edges.items[edge->previous].next = edge->next;
-        else
-            system->constraints.items[edge->constraint].first = edge->next;
-        mark(system, edge->constraint);
-        edge->next_of_variable = system->free_edge;
-        system->free_edge = e;
+    for (int32_t e = variable->first, next; e != NONE; e = next) {
+        next = system->elements.items[e].next_of_variable;
+        detach(system, e);
+        mark_constraint(system, system->elements.items[e].constraint);
+        system->elements.items[e].next_of_variable = system->free_element;
+        system->free_element = e;
     }
     variable->used = false;
-    variable->first = -1;
-    variable->next_free = system->free_variable;
+    variable->first = system->free_variable;
     system->free_variable = index;
 }
 
-void maxmin_set_bound(struct maxmin *system, int32_t index, double bound) {
+/* ---- the component of a constraint ---- */
+
+static void reach_constraint(struct maxmin *system, int32_t index) {
+    struct constraint *constraint = &system->constraints[index];
+    if (constraint->visit == system->visit) return;
+    constraint->visit = system->visit;
+    constraint->left = constraint->capacity;
+    constraint->weight = 0;
+    system->reached_constraints[system->reached_constraint_count++] = index;
+}
+
+static void reach_variable(struct maxmin *system, int32_t index) {
     struct variable *variable = &system->variables.items[index];
-    variable->bound = bound;
-    list_alone(system, index);
-    for (int32_t e = variable->first; e >= 0; e = system->edges.items[e].next_of_variable)
-        mark(system, system->edges.items[e].constraint);
+    if (variable->visit == system->visit) return;
+    variable->visit = system->visit;
+    variable->settled = false;
+    system->reached_variables.items[system->reached_variables.count++] = index;
+    for (int32_t e = variable->first; e != NONE; e = system->elements.items[e].next_of_variable)
+        reach_constraint(system, system->elements.items[e].constraint);
 }
 
-/* ---- the queue of levels ---- */
-
-static void push_level(struct maxmin *system, double rate, int32_t index, uint32_t version) {
-    struct level *items = system->levels.items;
-    int64_t at = system->levels.count++;
-    while (at > 0 && items[(at - 1) / 2].rate > rate) {
-        items[at] = items[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    items[at] = (struct level){rate, index, version};
-}
-
-static struct level pop_level(struct maxmin *system) {
-    struct level *items = system->levels.items, top = items[0], last = items[--system->levels.count];
-    int64_t at = 0, count = system->levels.count;
-    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && items[child + 1].rate < items[child].rate) child++;
-        if (items[child].rate >= last.rate) break;
-        items[at] = items[child];
-    }
-    if (count > 0) items[at] = last;
-    return top;
-}
-
-/* ---- filling one component ---- */
-
-/* Constraints reachable from `start` into component, their variables into changed (from `first_changed` on). */
+/* Collects everything that shares a constraint with `start`, directly or through others, and sums the weights. */
 static void collect(struct maxmin *system, int32_t start) {
-    system->component.count = 0;
-    system->component.items[system->component.count++] = start;
-    system->constraints.items[start].visited = true;
-    for (int64_t i = 0; i < system->component.count; i++) {
-        const struct constraint *constraint = &system->constraints.items[system->component.items[i]];
-        for (int32_t e = constraint->first; e >= 0; e = system->edges.items[e].next) {
-            int32_t index = system->edges.items[e].variable;
-            struct variable *variable = &system->variables.items[index];
-            if (variable->visited) continue;
-            variable->visited = true;
-            variable->fixed = false;
-            system->changed.items[system->changed.count++] = index;
-            for (int32_t f = variable->first; f >= 0; f = system->edges.items[f].next_of_variable) {
-                struct constraint *other = &system->constraints.items[system->edges.items[f].constraint];
-                if (other->visited) continue;
-                other->visited = true;
-                system->component.items[system->component.count++] = system->edges.items[f].constraint;
-            }
+    system->reached_constraint_count = 0;
+    system->reached_variables.count = 0;
+    reach_constraint(system, start);
+    for (int32_t i = 0; i < system->reached_constraint_count; i++) {
+        struct constraint *constraint = &system->constraints[system->reached_constraints[i]];
+        for (int32_t e = constraint->first; e != NONE; e = system->elements.items[e].after) {
+            constraint->weight += system->elements.items[e].weight;
+            reach_variable(system, system->elements.items[e].variable);
         }
     }
 }
 
-static double saturation(const struct constraint *constraint) {
-    double left = constraint->capacity - constraint->used;
-    return left > 0 ? left / constraint->weight : 0;
+/* ---- filling ---- */
+
+/* Ties go by index, so that the result does not depend on the order of reaching. */
+static bool is_lower(struct candidate a, struct candidate b) {
+    return a.level != b.level ? a.level < b.level : a.index < b.index;
 }
 
-static void enqueue_constraint(struct maxmin *system, int32_t index) {
-    struct constraint *constraint = &system->constraints.items[index];
-    constraint->version++;
-    if (constraint->weight > 0 && !isinf(constraint->capacity))
-        push_level(system, saturation(constraint), index, constraint->version);
+static int compare_candidates(const void *left, const void *right) {
+    const struct candidate *a = left, *b = right;
+    return is_lower(*a, *b) ? -1 : is_lower(*b, *a);
 }
 
-/* Sets the variable's rate and takes it out of its constraints; `cause` (-1: none) is not queued again. */
-static void fix(struct maxmin *system, int32_t index, double rate, int32_t cause) {
+/* Puts `value` at `at` or below, where the heap is in order. */
+static void sift_down(struct maxmin *system, int32_t at, struct candidate value) {
+    struct candidate *heap = system->heap;
+    for (int32_t child; (child = 2 * at + 1) < system->heap_count; at = child) {
+        if (child + 1 < system->heap_count && is_lower(heap[child + 1], heap[child])) child++;
+        if (!is_lower(heap[child], value)) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = value;
+}
+
+static void drop_top(struct maxmin *system) {
+    system->heap_count--;
+    if (system->heap_count > 0) sift_down(system, 0, system->heap[system->heap_count]);
+}
+
+static void make_candidates(struct maxmin *system) {
+    system->heap_count = system->reached_constraint_count;
+    for (int32_t i = 0; i < system->heap_count; i++) {
+        int32_t index = system->reached_constraints[i];
+        const struct constraint *constraint = &system->constraints[index];
+        double level = constraint->weight > 0 ? constraint->left / constraint->weight : INFINITY;
+        system->heap[i] = (struct candidate){.level = level, .index = index};
+    }
+    for (int32_t i = system->heap_count / 2 - 1; i >= 0; i--) sift_down(system, i, system->heap[i]);
+    system->caps.count = 0;
+    for (int64_t i = 0; i < system->reached_variables.count; i++) {
+        int32_t index = system->reached_variables.items[i];
+        double cap = system->variables.items[index].cap;
+        if (cap < INFINITY) system->caps.items[system->caps.count++] = (struct candidate){.level = cap, .index = index};
+    }
+    if (system->caps.count > 1)
+        qsort(system->caps.items, (size_t)system->caps.count, sizeof *system->caps.items, compare_candidates);
+}
+
+static void settle(struct maxmin *system, int32_t index, double rate, int32_t bottleneck) {
     struct variable *variable = &system->variables.items[index];
-    variable->rate = rate;
-    variable->fixed = true;
-    for (int32_t e = variable->first; e >= 0; e = system->edges.items[e].next_of_variable) {
-        const struct edge *edge = &system->edges.items[e];
-        struct constraint *constraint = &system->constraints.items[edge->constraint];
-        constraint->used += rate * edge->times;
-        constraint->weight -= edge->times;
-        if (edge->constraint != cause) enqueue_constraint(system, edge->constraint);
+    variable->settled = true;
+    set_rate(system, index, rate, bottleneck);
+    for (int32_t e = variable->first; e != NONE; e = system->elements.items[e].next_of_variable) {
+        const struct element *element = &system->elements.items[e];
+        struct constraint *constraint = &system->constraints[element->constraint];
+        constraint->weight -= element->weight;
+        if (constraint->capacity < INFINITY) constraint->left -= element->weight * rate;
     }
 }
 
-/* Room for every entry that filling can push: one per constraint and variable, and one per edge of a fixed variable. */
-static enum status prepare(struct maxmin *system, int64_t first_changed, struct error *error) {
-    int64_t edges = 0;
-    for (int64_t i = 0; i < system->component.count; i++) {
-        struct constraint *constraint = &system->constraints.items[system->component.items[i]];
-        constraint->used = 0;
-        constraint->weight = 0;
-        for (int32_t e = constraint->first; e >= 0; e = system->edges.items[e].next) {
-            constraint->weight += system->edges.items[e].times;
-            edges++;
+static void settle_all_of(struct maxmin *system, int32_t constraint, double rate) {
+    for (int32_t e = system->constraints[constraint].first; e != NONE; e = system->elements.items[e].after) {
+        int32_t variable = system->elements.items[e].variable;
+        if (!system->variables.items[variable].settled) settle(system, variable, rate, constraint);
+    }
+}
+
+/* The lowest constraint settles its variables at its level. Levels only rise while variables settle below them, so an
+ * entry of the heap may be too low, never too high: then it goes back with its present level. In exact arithmetic no
+ * level lies below `level`, the one reached; in rounded arithmetic it is held there. */
+static double settle_lowest_constraint(struct maxmin *system, double level) {
+    struct candidate top = system->heap[0];
+    const struct constraint *constraint = &system->constraints[top.index];
+    if (constraint->weight <= 0) {
+        drop_top(system);
+        return level;
+    }
+    double present = fmax(constraint->left / constraint->weight, level);
+    if (present > top.level) {
+        sift_down(system, 0, (struct candidate){.level = present, .index = top.index});
+        return level;
+    }
+    drop_top(system);
+    settle_all_of(system, top.index, present);
+    return present;
+}
+
+static void fill(struct maxmin *system) {
+    make_candidates(system);
+    system->computations++;
+    double level = 0;
+    int64_t next_cap = 0;
+    while (system->heap_count > 0) {
+        if (next_cap < system->caps.count && system->caps.items[next_cap].level <= system->heap[0].level) {
+            struct candidate cap = system->caps.items[next_cap++];
+            if (system->variables.items[cap.index].settled) continue;
+            level = cap.level;
+            settle(system, cap.index, level, NONE);
+        } else {
+            level = settle_lowest_constraint(system, level);
         }
     }
-    system->levels.count = 0;
-    return array_reserve(&system->levels, system->component.count + system->changed.count - first_changed + edges + 1,
-                         error);
 }
 
-static enum status fill(struct maxmin *system, int64_t first_changed, struct error *error) {
-    TRY(prepare(system, first_changed, error));
-    for (int64_t i = 0; i < system->component.count; i++) enqueue_constraint(system, system->component.items[i]);
-    for (int64_t i = first_changed; i < system->changed.count; i++) {
-        int32_t index = system->changed.items[i];
-        push_level(system, system->variables.items[index].bound, ~index, 0);
+static void begin_visit(struct maxmin *system) {
+    if (system->visit == INT32_MAX) { /* old marks would come to life again */
+        for (int32_t i = 0; i < system->constraint_count; i++) system->constraints[i].visit = 0;
+        for (int64_t i = 0; i < system->variables.count; i++) system->variables.items[i].visit = 0;
+        system->visit = 0;
     }
-    while (system->levels.count > 0) {
-        struct level level = pop_level(system);
-        if (level.index < 0) {
-            if (!system->variables.items[~level.index].fixed) fix(system, ~level.index, level.rate, -1);
-            continue;
-        }
-        struct constraint *constraint = &system->constraints.items[level.index];
-        if (constraint->version != level.version || constraint->weight == 0) continue;
-        for (int32_t e = constraint->first; e >= 0; e = system->edges.items[e].next)
-            if (!system->variables.items[system->edges.items[e].variable].fixed)
-                fix(system, system->edges.items[e].variable, level.rate, level.index);
-    }
-    return STATUS_OK;
+    system->visit++;
 }
 
-static void unvisit(struct maxmin *system, int64_t first_changed) {
-    for (int64_t i = 0; i < system->component.count; i++) {
-        struct constraint *constraint = &system->constraints.items[system->component.items[i]];
-        constraint->visited = constraint->marked = false;
+void maxmin_solve(struct maxmin *system) {
+    if (system->dirty_count == 0) return;
+    begin_visit(system);
+    for (int32_t i = 0; i < system->dirty_count; i++) {
+        struct constraint *constraint = &system->constraints[system->dirty[i]];
+        constraint->dirty = false;
+        if (constraint->first == NONE || constraint->visit == system->visit) continue;
+        collect(system, system->dirty[i]);
+        fill(system);
     }
-    for (int64_t i = first_changed; i < system->changed.count; i++)
-        system->variables.items[system->changed.items[i]].visited = false;
+    system->dirty_count = 0;
 }
 
-bool maxmin_dirty(const struct maxmin *system) { return system->marked.count > 0 || system->alone.count > 0; }
+/* ---- results ---- */
 
-enum status maxmin_solve(struct maxmin *system, struct error *error) {
-    system->changed.count = 0;
-    for (int64_t i = 0; i < system->alone.count; i++) {
-        int32_t index = system->alone.items[i];
-        struct variable *variable = &system->variables.items[index];
-        variable->listed = false;
-        if (!variable->used || variable->first >= 0) continue;
-        variable->rate = variable->bound;
-        system->changed.items[system->changed.count++] = index;
+bool maxmin_next_changed(struct maxmin *system, int32_t *variable) {
+    while (system->next_changed < system->changed.count) {
+        int32_t index = system->changed.items[system->next_changed++];
+        system->variables.items[index].changed = false;
+        if (!system->variables.items[index].used) continue;
+        *variable = index;
+        return true;
     }
-    system->alone.count = 0;
-    for (int64_t i = 0; i < system->marked.count; i++) {
-        int32_t start = system->marked.items[i];
-        if (!system->constraints.items[start].marked) continue; /* done with an earlier component */
-        int64_t first_changed = system->changed.count;
-        collect(system, start);
-        enum status status = fill(system, first_changed, error);
-        unvisit(system, first_changed);
-        if (status != STATUS_OK) return status;
-    }
-    system->marked.count = 0;
-    return STATUS_OK;
+    system->changed.count = system->next_changed = 0;
+    return false;
 }
 
-int64_t maxmin_changed(const struct maxmin *system, const int32_t **variables) {
-    *variables = system->changed.items;
-    return system->changed.count;
+bool maxmin_is_dirty(const struct maxmin *system) {
+    return system->dirty_count > 0 || system->changed.count > 0;
 }
-
-double maxmin_rate(const struct maxmin *system, int32_t variable) { return system->variables.items[variable].rate; }
-int64_t maxmin_tag(const struct maxmin *system, int32_t variable) { return system->variables.items[variable].tag; }
-
-double maxmin_load(const struct maxmin *system, int32_t constraint) {
-    double sum = 0;
-    for (int32_t e = system->constraints.items[constraint].first; e >= 0; e = system->edges.items[e].next)
-        sum += system->variables.items[system->edges.items[e].variable].rate * system->edges.items[e].times;
-    return sum;
+double maxmin_rate(const struct maxmin *system, int32_t variable) {
+    return system->variables.items[variable].rate;
+}
+int32_t maxmin_owner(const struct maxmin *system, int32_t variable) {
+    return system->variables.items[variable].owner;
+}
+int32_t maxmin_bottleneck(const struct maxmin *system, int32_t variable) {
+    return system->variables.items[variable].bottleneck;
+}
+int64_t maxmin_computations(const struct maxmin *system) {
+    return system->computations;
 }

@@ -1,40 +1,47 @@
-/* Max-min fair rates for variables that share constraints (progressive filling).
+/* Max-min fair rates of variables that share constraints, by progressive filling.
  *
- * Knows nothing of links or flows: topology.c makes a link a constraint, flow.c a moving flow a variable. Adding,
- * removing or changing marks the constraints concerned; maxmin_solve() recomputes only the components that hold a
- * marked one, in O(E log E) of their edges. Source: Bertsekas & Gallager, Data Networks, max-min flow control.
+ * Knows nothing of links or flows: a link is a constraint, a flow a variable. All variables rise together until a
+ * constraint is full (or a variable has reached its cap); those in it stay, the others go on (Bertsekas & Gallager,
+ * Data Networks, section 6.5.2). A change marks the constraints it touches, and maxmin_solve() recomputes the
+ * components that hold marked ones, O(E log C) each; a variable that is alone on its constraints gets its rate in
+ * O(1) when it is added. Results do not depend on the order in which constraints and variables were added.
  * Not for: weighted fairness.
  */
 #ifndef MAXMIN_H
 #define MAXMIN_H
 
-#include "base/array.h"
+#include "base/error.h"
 
-struct maxmin; /* one thread at a time */
+#include <stdbool.h>
 
-NODISCARD struct maxmin *maxmin_create(struct error *error);
+struct maxmin;
+
+/* A system of `constraint_count` constraints of infinite capacity and no variables. NULL and *error on lack of memory. */
+NODISCARD struct maxmin *maxmin_create(int32_t constraint_count, struct error *error);
 void maxmin_free(struct maxmin *system); /* NULL is fine */
 
-/* A constraint of capacity >= 0 (bytes per second; 0 stalls its variables; INFINITY never binds). Returns its index, or
- * -1 on lack of memory. */
-int32_t maxmin_add_constraint(struct maxmin *system, double capacity, struct error *error);
+/* capacity >= 0; 0 stops its variables, INFINITY limits none. */
 void maxmin_set_capacity(struct maxmin *system, int32_t constraint, double capacity);
-double maxmin_capacity(const struct maxmin *system, int32_t constraint);
 
-/* A variable that uses each listed constraint once per mention, its rate at most `bound` (INFINITY: none). `tag` comes
- * back from maxmin_changed(). Indices of removed variables are used again. -1 on lack of memory. */
-int32_t maxmin_add_variable(struct maxmin *system, double bound, const int32_t *constraints, int32_t count, int64_t tag,
-                            struct error *error);
+/* Adds a variable that uses constraints[0 .. count): one that is named k times carries k times the variable's rate.
+ * rate <= cap (INFINITY = none). `owner` is the caller's name for it. STATUS_MEMORY leaves the system as it was. */
+NODISCARD enum status maxmin_add_variable(struct maxmin *system, int32_t owner, double cap, const int32_t *constraints,
+                                          int32_t count, int32_t *variable, struct error *error);
 void maxmin_remove_variable(struct maxmin *system, int32_t variable);
-void maxmin_set_bound(struct maxmin *system, int32_t variable, double bound);
+void maxmin_set_cap(struct maxmin *system, int32_t variable, double cap);
 
-/* Recomputes what is marked. Afterwards maxmin_changed() lists the variables whose component was recomputed. */
-NODISCARD enum status maxmin_solve(struct maxmin *system, struct error *error);
-bool maxmin_dirty(const struct maxmin *system);
-int64_t maxmin_changed(const struct maxmin *system, const int32_t **variables);
-double maxmin_rate(const struct maxmin *system, int32_t variable);
-int64_t maxmin_tag(const struct maxmin *system, int32_t variable);
-/* Sum of the rates over a constraint, as of the last solve. */
-double maxmin_load(const struct maxmin *system, int32_t constraint);
+/* Brings all rates up to date. Allocates nothing. */
+void maxmin_solve(struct maxmin *system);
+
+/* Takes one variable whose rate has changed (or that is new) since it was last taken; false when there is none. */
+bool maxmin_next_changed(struct maxmin *system, int32_t *variable);
+/* Whether rates are out of date or changes have not been taken. */
+bool maxmin_is_dirty(const struct maxmin *system);
+
+double maxmin_rate(const struct maxmin *system, int32_t variable); /* valid until the next change */
+int32_t maxmin_owner(const struct maxmin *system, int32_t variable);
+int32_t maxmin_bottleneck(const struct maxmin *system,
+                          int32_t variable);              /* the constraint that limits it; -1: its cap */
+int64_t maxmin_computations(const struct maxmin *system); /* components whose rates were computed */
 
 #endif

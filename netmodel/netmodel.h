@@ -142,6 +142,9 @@ bool network_next_event(struct network *network, struct network_event *event);
 char *network_describe_stall(struct network *network, char *buffer, size_t size);
 int64_t network_flows_started(const struct network *network);
 int64_t network_rate_computations(const struct network *network);
+/* Totals over all flows that have ended, been cut or been cancelled; what was sent is their sum. */
+int64_t network_bytes_delivered(const struct network *network);
+int64_t network_bytes_lost(const struct network *network);
 
 /* ---- closed forms (homogeneous links, no faults) ---- */
 
