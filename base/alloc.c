@@ -8,14 +8,18 @@ static _Atomic int64_t live_blocks;
 static _Atomic int64_t fail_countdown; /* 0 = off */
 static _Atomic bool fail_persistent;
 
-bool size_mul(size_t a, size_t b, size_t *product) { return !__builtin_mul_overflow(a, b, product); }
+bool size_mul(size_t a, size_t b, size_t *product) {
+    return !__builtin_mul_overflow(a, b, product);
+}
 
 void alloc_fail_at(int64_t n, bool persistent) {
     atomic_store(&fail_persistent, persistent);
     atomic_store(&fail_countdown, n);
 }
 
-int64_t alloc_live_blocks(void) { return atomic_load(&live_blocks); }
+int64_t alloc_live_blocks(void) {
+    return atomic_load(&live_blocks);
+}
 
 static bool told_to_fail(void) {
     int64_t left = atomic_load(&fail_countdown);
@@ -33,7 +37,8 @@ static void *refuse(const char *what, size_t count, size_t size, struct error *e
 
 void *alloc_zero(size_t count, size_t size, const char *what, struct error *error) {
     size_t bytes, rounded;
-    if (!size_mul(count, size, &bytes) || __builtin_add_overflow(bytes ? bytes : 1, (size_t)63, &rounded))
+    if (!size_mul(count, size, &bytes) || __builtin_add_overflow(bytes ? bytes : 1, (size_t)63, &rounded) ||
+        rounded > PTRDIFF_MAX)
         return refuse(what, count, size, error);
     rounded &= ~(size_t)63;
     void *memory = told_to_fail() ? NULL : aligned_alloc(64, rounded);

@@ -16,11 +16,11 @@
 #ifdef ARENA_RED_ZONES
 #include <sanitizer/asan_interface.h>
 enum { RED_ZONE = 64 };
-#define POISON(from, size) __asan_poison_memory_region((from), (size))
+#define POISON(from, size)   __asan_poison_memory_region((from), (size))
 #define UNPOISON(from, size) __asan_unpoison_memory_region((from), (size))
 #else
 enum { RED_ZONE = 0 };
-#define POISON(from, size) ((void)(from), (void)(size))
+#define POISON(from, size)   ((void)(from), (void)(size))
 #define UNPOISON(from, size) ((void)(from), (void)(size))
 #endif
 
@@ -51,12 +51,15 @@ void arena_free(struct arena *arena) {
     alloc_free(arena);
 }
 
-size_t arena_block_bytes(size_t bytes) { return ((bytes + 63) & ~(size_t)63) + RED_ZONE; }
+size_t arena_block_bytes(size_t bytes) {
+    if (bytes > SIZE_MAX - 63 - RED_ZONE) return SIZE_MAX; /* no arena has that much, so nothing is pushed */
+    return ((bytes + 63) & ~(size_t)63) + RED_ZONE;
+}
 
 void *arena_push(struct arena *arena, size_t count, size_t size) {
     size_t bytes;
-    bool fits = size_mul(count, size, &bytes) && bytes <= SIZE_MAX - 256;
-    assert(fits && arena_block_bytes(bytes) <= arena->capacity - arena->used);
+    bool fits = size_mul(count, size, &bytes) && arena_block_bytes(bytes) <= arena->capacity - arena->used;
+    assert(fits);
     (void)fits;
     unsigned char *block = arena->bytes + arena->used;
     UNPOISON(block, bytes);
@@ -65,7 +68,9 @@ void *arena_push(struct arena *arena, size_t count, size_t size) {
     return block;
 }
 
-size_t arena_mark(const struct arena *arena) { return arena->used; }
+size_t arena_mark(const struct arena *arena) {
+    return arena->used;
+}
 
 void arena_reset(struct arena *arena, size_t mark) {
     assert(mark <= arena->used);
@@ -73,5 +78,9 @@ void arena_reset(struct arena *arena, size_t mark) {
     arena->used = mark;
 }
 
-size_t arena_capacity(const struct arena *arena) { return arena->capacity; }
-size_t arena_peak(const struct arena *arena) { return arena->peak; }
+size_t arena_capacity(const struct arena *arena) {
+    return arena->capacity;
+}
+size_t arena_peak(const struct arena *arena) {
+    return arena->peak;
+}

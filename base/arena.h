@@ -28,6 +28,6 @@ size_t arena_mark(const struct arena *arena);
 void arena_reset(struct arena *arena, size_t mark); /* everything pushed since the mark is gone */
 
 size_t arena_capacity(const struct arena *arena);
-size_t arena_peak(const struct arena *arena);       /* most bytes ever in use, in arena_block_bytes() units */
+size_t arena_peak(const struct arena *arena); /* most bytes ever in use, in arena_block_bytes() units */
 
 #endif

@@ -13,42 +13,47 @@ static const struct {
 #undef STATUS
 };
 
-const char *status_name(enum status status) { return statuses[status].name; }
-const char *status_text(enum status status) { return statuses[status].text; }
-int status_exit(enum status status) { return statuses[status].exit_status; }
+const char *status_name(enum status status) {
+    return statuses[status].name;
+}
+const char *status_text(enum status status) {
+    return statuses[status].text;
+}
+int status_exit(enum status status) {
+    return statuses[status].exit_status;
+}
 
-void error_clear(struct error *error) { memset(error, 0, sizeof *error); }
+void error_clear(struct error *error) {
+    memset(error, 0, sizeof *error);
+}
 
-static void fill_message(struct error *error, const char *format, va_list arguments) {
-    vsnprintf(error->message, sizeof error->message, format, arguments);
-    for (char *at = error->message; *at; at++)
+/* Builds the record aside, so that the arguments may point into *error itself. */
+static enum status fill(struct error *error, enum status status, const char *file, int32_t line, int32_t column,
+                        const char *format, va_list arguments) {
+    if (!error) return status;
+    struct error filled = {.status = status, .line = line, .column = column};
+    size_t length = strlen(file), room = sizeof filled.file - 1;
+    snprintf(filled.file, sizeof filled.file, "%s", length > room ? file + (length - room) : file);
+    vsnprintf(filled.message, sizeof filled.message, format, arguments);
+    for (char *at = filled.message; *at; at++)
         if (*at == '\n' || *at == '\r') *at = ' ';
+    *error = filled;
+    return status;
 }
 
 enum status error_set(struct error *error, enum status status, const char *format, ...) {
-    if (!error) return status;
-    error_clear(error);
-    error->status = status;
     va_list arguments;
     va_start(arguments, format);
-    fill_message(error, format, arguments);
+    fill(error, status, "", 0, 0, format, arguments);
     va_end(arguments);
     return status;
 }
 
 enum status error_at(struct error *error, enum status status, const char *file, int32_t line, int32_t column,
                      const char *format, ...) {
-    if (!error) return status;
-    error_clear(error);
-    error->status = status;
-    error->line = line;
-    error->column = column;
-    size_t length = file ? strlen(file) : 0;
-    size_t room = sizeof error->file - 1;
-    if (file) snprintf(error->file, sizeof error->file, "%s", length > room ? file + (length - room) : file);
     va_list arguments;
     va_start(arguments, format);
-    fill_message(error, format, arguments);
+    fill(error, status, file ? file : "", line, column, format, arguments);
     va_end(arguments);
     return status;
 }

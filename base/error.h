@@ -18,7 +18,7 @@ enum status {
     STATUS_COUNT
 };
 
-#define NODISCARD __attribute__((warn_unused_result))
+#define NODISCARD                                  __attribute__((warn_unused_result))
 #define PRINTF_LIKE(text_position, first_position) __attribute__((format(printf, text_position, first_position)))
 
 struct error {
@@ -41,9 +41,9 @@ enum status error_at(struct error *error, enum status status, const char *file, 
  * Returns buffer. */
 char *error_format(const struct error *error, char *buffer, size_t size);
 
-const char *status_name(enum status status);  /* "INPUT" */
-const char *status_text(enum status status);  /* "bad input" */
-int status_exit(enum status status);          /* exit status of the program: 0, 1 or 2 */
+const char *status_name(enum status status); /* "INPUT" */
+const char *status_text(enum status status); /* "bad input" */
+int status_exit(enum status status);         /* exit status of the program: 0, 1 or 2 */
 
 /* Hands a failure to the caller. */
 #define TRY(call)                                                                                                      \

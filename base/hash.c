@@ -17,7 +17,9 @@ struct hash *hash_create(struct error *error) {
     return hash;
 }
 
-void hash_free(struct hash *hash) { alloc_free(hash); }
+void hash_free(struct hash *hash) {
+    alloc_free(hash);
+}
 
 static void feed_u64(struct hash *hash, uint64_t value) {
     uint8_t bytes[8];
@@ -30,8 +32,12 @@ void hash_bytes(struct hash *hash, const void *bytes, size_t length) {
     if (length) XXH3_128bits_update(&hash->state, bytes, length);
 }
 
-void hash_text(struct hash *hash, const char *text) { hash_bytes(hash, text, strlen(text)); }
-void hash_i64(struct hash *hash, int64_t value) { feed_u64(hash, (uint64_t)value); }
+void hash_text(struct hash *hash, const char *text) {
+    hash_bytes(hash, text, strlen(text));
+}
+void hash_i64(struct hash *hash, int64_t value) {
+    feed_u64(hash, (uint64_t)value);
+}
 
 void hash_f64(struct hash *hash, double value) {
     uint64_t bits;

@@ -14,7 +14,7 @@ struct heap_entry {
     int32_t phase;
     uint32_t generation; /* the holder's, to recognise a stale entry */
     int64_t sequence;
-    int64_t payload;     /* the holder's index */
+    int64_t payload; /* the holder's index */
 };
 
 struct heap {

@@ -2,17 +2,23 @@
 
 #include "alloc.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 1024 }; /* a slip in a user's number must not take the machine */
 
 struct pool {
-    int32_t threads;          /* the caller included */
+    int32_t threads; /* the caller included */
     pthread_mutex_t mutex;
     pthread_cond_t work, idle;
-    uint64_t generation;      /* of the loop; a change wakes the helpers */
-    int32_t busy;             /* helpers still in the loop */
-    bool stopping;
+    uint64_t generation; /* of the loop; a change wakes the helpers */
+    int32_t busy;        /* helpers still in the loop */
+    bool stopping, running;
     _Atomic int64_t next;
     int64_t count;
     void (*task)(void *context, int64_t index, int32_t thread);
@@ -49,12 +55,19 @@ static void *member_main(void *argument) {
 
 struct pool *pool_create(int32_t threads, struct error *error) {
     if (threads < 1) threads = 1;
+    if (threads > THREADS_MAX) threads = THREADS_MAX;
     struct pool *pool = alloc_zero(1, sizeof *pool + (size_t)threads * sizeof pool->members[0], "thread pool", error);
     if (!pool) return NULL;
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->idle, NULL);
     pool->threads = 1;
+    sigset_t requests, before; /* to stop: they interrupt the caller, who knows what to do, not a helper */
+    sigemptyset(&requests);
+    sigaddset(&requests, SIGINT);
+    sigaddset(&requests, SIGTERM);
+    sigaddset(&requests, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &requests, &before);
     for (int32_t i = 1; i < threads; i++) {
         struct member *member = &pool->members[pool->threads];
         member->pool = pool;
@@ -62,6 +75,7 @@ struct pool *pool_create(int32_t threads, struct error *error) {
         if (pthread_create(&member->id, NULL, member_main, member) != 0) break;
         pool->threads++;
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return pool;
 }
 
@@ -78,13 +92,15 @@ void pool_free(struct pool *pool) {
     alloc_free(pool);
 }
 
-int32_t pool_threads(const struct pool *pool) { return pool->threads; }
+int32_t pool_threads(const struct pool *pool) {
+    return pool->threads;
+}
 
 int32_t pool_cores(void) {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    int count = CPU_COUNT(&set);
-    return count > 0 ? count : 1;
+    /* The set holds 1024 processors; on a larger machine the call fails and those online are counted. */
+    long count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (int32_t)count : 1;
 }
 
 void pool_run(struct pool *pool, int64_t count, void (*task)(void *context, int64_t index, int32_t thread),
@@ -94,6 +110,8 @@ void pool_run(struct pool *pool, int64_t count, void (*task)(void *context, int6
         return;
     }
     pthread_mutex_lock(&pool->mutex);
+    assert(!pool->running); /* a task must not run a loop on its own pool */
+    pool->running = true;
     pool->task = task;
     pool->context = context;
     pool->count = count;
@@ -105,5 +123,6 @@ void pool_run(struct pool *pool, int64_t count, void (*task)(void *context, int6
     play_items(pool, 0);
     pthread_mutex_lock(&pool->mutex);
     while (pool->busy > 0) pthread_cond_wait(&pool->idle, &pool->mutex);
+    pool->running = false;
     pthread_mutex_unlock(&pool->mutex);
 }

@@ -14,7 +14,7 @@ struct pool;
 NODISCARD struct pool *pool_create(int32_t threads, struct error *error);
 void pool_free(struct pool *pool); /* NULL is fine */
 int32_t pool_threads(const struct pool *pool);
-int32_t pool_cores(void);          /* processors this process may use */
+int32_t pool_cores(void); /* processors this process may use */
 
 /* Runs all items and returns when the last is done. pool = NULL runs them here, as thread 0. */
 void pool_run(struct pool *pool, int64_t count, void (*task)(void *context, int64_t index, int32_t thread),

@@ -1,5 +1,6 @@
 #include "rng.h"
 
+#include <assert.h>
 #include <math.h>
 #include <Random123/philox.h>
 
@@ -30,10 +31,13 @@ uint64_t rng_u64(struct rng *rng) {
     return low | (uint64_t)rng_u32(rng) << 32;
 }
 
-double rng_uniform(struct rng *rng) { return (double)(rng_u64(rng) >> 11) * 0x1p-53; }
+double rng_uniform(struct rng *rng) {
+    return (double)(rng_u64(rng) >> 11) * 0x1p-53;
+}
 
 uint32_t rng_below(struct rng *rng, uint32_t bound) {
-    /* Lemire 2019: multiply and reject the few values that would make some results likelier. */
+    assert(bound > 0);
+    /* Lemire 2019 (Fast random integer generation in an interval): multiply and reject the few values that would make some results likelier. */
     uint64_t product = (uint64_t)rng_u32(rng) * bound;
     uint32_t threshold = -bound % bound;
     while ((uint32_t)product < threshold) product = (uint64_t)rng_u32(rng) * bound;
@@ -45,7 +49,9 @@ double rng_normal(struct rng *rng) {
     return radius * cos(6.283185307179586 * rng_uniform(rng));
 }
 
-double rng_exponential(struct rng *rng) { return -log(1 - rng_uniform(rng)); }
+double rng_exponential(struct rng *rng) {
+    return -log(1 - rng_uniform(rng));
+}
 
 double rng_gamma(struct rng *rng, double shape) {
     if (shape < 1) {
@@ -72,6 +78,7 @@ void rng_shuffle(struct rng *rng, int32_t *items, int32_t count) {
 double rng_uniform_at(uint64_t seed, enum rng_purpose purpose, uint32_t round, uint32_t worker, uint64_t index) {
     struct rng rng = rng_stream(seed, purpose, round, worker);
     uint64_t block = index / 2; /* a uniform takes two of a block's four numbers */
+    assert(block >> 48 == 0);   /* more would run into the purpose */
     rng.counter[0] = (uint32_t)block;
     rng.counter[1] |= (uint32_t)(block >> 32);
     refill(&rng);

@@ -19,10 +19,10 @@ enum rng_purpose {
     RNG_EXCHANGE_FAILURE = 6,
     RNG_COMPUTE_JITTER = 7,
     RNG_OUTAGE = 8,
-    RNG_METRIC = 9,          /* which held-out tokens a metric uses */
-    RNG_PROJECTION = 10,     /* randomised subspace iteration */
+    RNG_METRIC = 9,      /* which held-out tokens a metric uses */
+    RNG_PROJECTION = 10, /* randomised subspace iteration */
     RNG_TEST = 11,
-    RNG_SUBSET = 12          /* the random control of block choice */
+    RNG_SUBSET = 12 /* the random control of block choice */
 };
 
 struct rng {
@@ -37,11 +37,11 @@ struct rng rng_stream(uint64_t seed, enum rng_purpose purpose, uint32_t round, u
 
 uint32_t rng_u32(struct rng *rng);
 uint64_t rng_u64(struct rng *rng);
-double rng_uniform(struct rng *rng);                    /* [0, 1), 53 bits */
-uint32_t rng_below(struct rng *rng, uint32_t bound);    /* 0 .. bound - 1 without bias; bound >= 1 */
-double rng_normal(struct rng *rng);                     /* mean 0, variance 1 (Box-Muller, two uniforms a draw) */
-double rng_exponential(struct rng *rng);                /* mean 1 */
-double rng_gamma(struct rng *rng, double shape);        /* scale 1, shape > 0 (Marsaglia & Tsang 2000) */
+double rng_uniform(struct rng *rng);                 /* [0, 1), 53 bits */
+uint32_t rng_below(struct rng *rng, uint32_t bound); /* 0 .. bound - 1 without bias; bound >= 1 */
+double rng_normal(struct rng *rng);                  /* mean 0, variance 1 (Box-Muller, two uniforms a draw) */
+double rng_exponential(struct rng *rng);             /* mean 1 */
+double rng_gamma(struct rng *rng, double shape);     /* scale 1, shape > 0 (Marsaglia & Tsang 2000) */
 void rng_shuffle(struct rng *rng, int32_t *items, int32_t count); /* Fisher-Yates */
 
 /* One number of its own: the uniform at `index` of the stream, without walking there. */

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +24,15 @@ void text_reset(struct text *text) {
     if (text->bytes) text->bytes[0] = '\0';
 }
 
-const char *text_get(const struct text *text) { return text->bytes ? text->bytes : ""; }
+const char *text_get(const struct text *text) {
+    return text->bytes ? text->bytes : "";
+}
 
 /* Room for `more` bytes and the terminator. */
 static bool make_room(struct text *text, size_t more) {
+    size_t wanted;
+    if (__builtin_add_overflow(text->length + 1, more, &wanted)) text->failed = true;
     if (text->failed) return false;
-    size_t wanted = text->length + more + 1;
     if (wanted <= text->capacity) return true;
     size_t capacity = 2 * text->capacity > wanted ? 2 * text->capacity : wanted < 64 ? 64 : wanted;
     char *grown = alloc_grow(text->bytes, text->capacity, capacity, 1, "text", NULL);
@@ -42,7 +46,7 @@ static bool make_room(struct text *text, size_t more) {
 }
 
 void text_append_bytes(struct text *text, const char *bytes, size_t length) {
-    if (!make_room(text, length)) return;
+    if (length == 0 || !make_room(text, length)) return;
     memcpy(text->bytes + text->length, bytes, length);
     text->length += length;
     text->bytes[text->length] = '\0';
@@ -53,7 +57,8 @@ void text_append(struct text *text, const char *format, ...) {
     va_start(arguments, format);
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, arguments);
-    if (length >= 0 && make_room(text, (size_t)length)) {
+    if (length < 0) text->failed = true;
+    if (length > 0 && make_room(text, (size_t)length)) {
         vsnprintf(text->bytes + text->length, (size_t)length + 1, format, again);
         text->length += (size_t)length;
     }
@@ -65,8 +70,11 @@ void text_append(struct text *text, const char *format, ...) {
 
 /* Length of the valid UTF-8 sequence at `at`, or 0. */
 static size_t utf8_length(const unsigned char *at) {
-    size_t length = at[0] < 0x80 ? 1 : at[0] >= 0xC2 && at[0] < 0xE0 ? 2 : (at[0] & 0xF0) == 0xE0 ? 3
-                    : at[0] >= 0xF0 && at[0] < 0xF5 ? 4 : 0;
+    size_t length = at[0] < 0x80                    ? 1
+                    : at[0] >= 0xC2 && at[0] < 0xE0 ? 2
+                    : (at[0] & 0xF0) == 0xE0        ? 3
+                    : at[0] >= 0xF0 && at[0] < 0xF5 ? 4
+                                                    : 0;
     for (size_t i = 1; i < length; i++)
         if ((at[i] & 0xC0) != 0x80) return 0;
     bool overlong = (at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xF0 && at[1] < 0x90);
@@ -145,36 +153,62 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
 
 /* ---- files ---- */
 
-/* Reads the open regular file into *contents. */
-static enum status read_open(int descriptor, const char *path, size_t limit, char **contents, size_t *length,
-                             struct error *error) {
-    struct stat info;
-    if (fstat(descriptor, &info) != 0) return error_at(error, STATUS_IO, path, 0, 0, "%s", strerror(errno));
-    if (!S_ISREG(info.st_mode)) return error_at(error, STATUS_INPUT, path, 0, 0, "not a regular file");
-    if ((uint64_t)info.st_size > limit)
-        return error_at(error, STATUS_INPUT, path, 0, 0, "%lld bytes; at most %zu are read", (long long)info.st_size, limit);
-    size_t size = (size_t)info.st_size, done = 0;
-    char *bytes = alloc_zero(size + 1, 1, path, error);
-    if (!bytes) return STATUS_MEMORY;
+/* "cannot be read: no such file or directory"; a place the user named wrongly is INPUT, a failing disk IO. */
+static enum status refuse_file(const char *path, const char *what, int reason, struct error *error) {
+    enum status status = STATUS_IO;
+    switch (reason) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ELOOP:
+    case ENAMETOOLONG:
+        status = STATUS_INPUT;
+    }
+    const char *why = strerror(reason);
+    return error_at(error, status, path, 0, 0, "%s: %c%s", what, tolower((unsigned char)why[0]), why + 1);
+}
+
+/* Reads up to size bytes; fewer when the file shrank meanwhile. -1 and errno on failure. */
+static ssize_t read_all(int descriptor, char *bytes, size_t size) {
+    size_t done = 0;
     while (done < size) {
         ssize_t got = read(descriptor, bytes + done, size - done);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) {
-            alloc_free(bytes);
-            return error_at(error, STATUS_IO, path, 0, 0, "%s", strerror(errno));
-        }
-        if (got == 0) break; /* it shrank meanwhile */
+        if (got < 0) return -1;
+        if (got == 0) break;
         done += (size_t)got;
     }
-    bytes[done] = '\0';
+    return (ssize_t)done;
+}
+
+static enum status read_open(int descriptor, const char *path, size_t limit, char **contents, size_t *length,
+                             struct error *error) {
+    struct stat info;
+    if (fstat(descriptor, &info) != 0) return refuse_file(path, "cannot be read", errno, error);
+    if (S_ISDIR(info.st_mode)) return refuse_file(path, "cannot be read", EISDIR, error);
+    if (!S_ISREG(info.st_mode)) return error_at(error, STATUS_INPUT, path, 0, 0, "cannot be read: not a regular file");
+    size_t size = (size_t)info.st_size;
+    if (size > limit)
+        return error_at(error, STATUS_INPUT, path, 0, 0, "too large: %zu bytes; at most %zu are read", size, limit);
+    char *bytes = alloc_zero(size + 1, 1, path, error);
+    if (!bytes) return STATUS_MEMORY;
+    ssize_t got = read_all(descriptor, bytes, size);
+    if (got < 0) {
+        enum status status = refuse_file(path, "cannot be read", errno, error);
+        alloc_free(bytes);
+        return status;
+    }
     *contents = bytes;
-    *length = done;
+    *length = (size_t)got;
     return STATUS_OK;
 }
 
 enum status text_read_file(const char *path, size_t limit, char **contents, size_t *length, struct error *error) {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hang us */
-    if (descriptor < 0) return error_at(error, STATUS_INPUT, path, 0, 0, "%s", strerror(errno));
+    if (descriptor < 0) return refuse_file(path, "cannot be read", errno, error);
     enum status status = read_open(descriptor, path, limit, contents, length, error);
     close(descriptor);
     return status;
@@ -191,23 +225,50 @@ static bool write_all(int descriptor, const char *bytes, size_t length) {
     return true;
 }
 
+/* Makes a new file "path.<number>.part"; its descriptor, or -1 and errno. */
+static int create_aside(const char *path, char *aside, size_t size) {
+    int descriptor = -1;
+    errno = EEXIST;
+    for (int i = 0; i < 100 && descriptor < 0 && errno == EEXIST; i++) {
+        snprintf(aside, size, "%s.%ld.part", path, (long)getpid() + i);
+        descriptor = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    }
+    return descriptor;
+}
+
+/* 0 or the reason of the failure. */
+static int write_and_close(int descriptor, const char *bytes, size_t length, bool settle) {
+    int reason = write_all(descriptor, bytes, length) && (!settle || fsync(descriptor) == 0) ? 0 : errno;
+    if (close(descriptor) != 0 && !reason) reason = errno;
+    return reason;
+}
+
+static int replace_file(const char *path, const char *bytes, size_t length) {
+    char aside[PATH_MAX + 32];
+    int descriptor = create_aside(path, aside, sizeof aside);
+    if (descriptor < 0) return errno;
+    int reason = write_and_close(descriptor, bytes, length, true);
+    if (!reason && rename(aside, path) != 0) reason = errno;
+    if (reason) unlink(aside);
+    return reason;
+}
+
+/* /dev/null, /dev/stdout or a pipe is written, never replaced. */
+static int write_special(const char *path, const char *bytes, size_t length) {
+    int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+    return descriptor < 0 ? errno : write_and_close(descriptor, bytes, length, false);
+}
+
+static int write_file(const char *path, const char *bytes, size_t length) {
+    char target[PATH_MAX]; /* behind a symbolic link the file is replaced, not the link */
+    struct stat info;
+    if (stat(path, &info) != 0) return errno == ENOENT ? replace_file(path, bytes, length) : errno;
+    if (S_ISDIR(info.st_mode)) return EISDIR;
+    if (!S_ISREG(info.st_mode)) return write_special(path, bytes, length);
+    return realpath(path, target) ? replace_file(target, bytes, length) : errno;
+}
+
 enum status text_write_file(const char *path, const char *bytes, size_t length, struct error *error) {
-    struct text aside = {0};
-    text_append(&aside, "%s.XXXXXX", path);
-    if (aside.failed) return error_set(error, STATUS_MEMORY, "no memory for a file name");
-    int descriptor = mkstemp(aside.bytes);
-    bool good = descriptor >= 0 && fchmod(descriptor, 0644) == 0 && write_all(descriptor, bytes, length) &&
-                fsync(descriptor) == 0;
-    int reason = errno;
-    if (descriptor >= 0 && close(descriptor) != 0 && good) {
-        good = false;
-        reason = errno;
-    }
-    if (good && rename(aside.bytes, path) != 0) {
-        good = false;
-        reason = errno;
-    }
-    if (!good && descriptor >= 0) unlink(aside.bytes);
-    text_clear(&aside);
-    return good ? STATUS_OK : error_at(error, STATUS_IO, path, 0, 0, "cannot be written: %s", strerror(reason));
+    int reason = write_file(path, bytes, length);
+    return reason ? refuse_file(path, "cannot be written", reason, error) : STATUS_OK;
 }

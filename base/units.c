@@ -1,6 +1,6 @@
 /* Quantity = decimal digits [. digits] [e exponent] [blanks] unit. The number is kept as mantissa * 10^exponent in
- * integers, so that "2.36 s" is exactly 2 360 000 000 ns; a unit is a rational (numerator / denominator) of the base
- * unit. What does not come out whole is refused rather than rounded.
+ * integers, so that "2.36 s" is exactly 2 360 000 000 ns; a unit is a whole number of base units. What does not come
+ * out whole is refused rather than rounded. The tables of units are the list of accepted spellings.
  */
 #include "units.h"
 
@@ -14,26 +14,51 @@
 
 struct unit {
     const char *name;
-    int64_t numerator, denominator; /* base units in one of these */
+    int64_t size; /* base units in one of these */
+    bool written; /* by units_format_... */
 };
 
-static const struct unit duration_units[] = {
-    {"ns", 1, 1},          {"us", 1000, 1},          {"ms", 1000000, 1},
-    {"s", NS_PER_S, 1},    {"min", 60 * NS_PER_S, 1}, {"h", 3600 * NS_PER_S, 1},
-    {"d", 86400 * NS_PER_S, 1}, {0}};
-static const struct unit byte_units[] = {
-    {"B", 1, 1},           {"kB", 1000, 1},          {"MB", 1000000, 1},
-    {"GB", 1000000000, 1}, {"TB", 1000000000000, 1}, {"KiB", 1 << 10, 1},
-    {"MiB", 1 << 20, 1},   {"GiB", 1 << 30, 1},      {"TiB", INT64_C(1) << 40, 1}, {0}};
-static const struct unit rate_units[] = {
-    {"bps", 1, 1},            {"kbps", 1000, 1},         {"Mbps", 1000000, 1},
-    {"Gbps", 1000000000, 1},  {"Tbps", 1000000000000, 1}, {"bit/s", 1, 1},
-    {"kbit/s", 1000, 1},      {"Mbit/s", 1000000, 1},    {"Gbit/s", 1000000000, 1},
-    {"Tbit/s", 1000000000000, 1}, {"B/s", 8, 1},         {"kB/s", 8000, 1},
-    {"MB/s", 8000000, 1},     {"GB/s", 8000000000, 1},   {"TB/s", 8000000000000, 1},
-    {"KiB/s", 8 << 10, 1},    {"MiB/s", 8 << 20, 1},     {"GiB/s", INT64_C(8) << 30, 1}, {0}};
-static const struct unit count_units[] = {
-    {"", 1, 1}, {"k", 1000, 1}, {"M", 1000000, 1}, {"B", 1000000000, 1}, {"T", 1000000000000, 1}, {0}};
+/* In each table the written units ascend. */
+static const struct unit duration_units[] = {{"ns", 1, true},
+                                             {"us", 1000, true},
+                                             {"ms", 1000000, true},
+                                             {"s", NS_PER_S, true},
+                                             {"min", 60 * NS_PER_S, false},
+                                             {"h", 3600 * NS_PER_S, false},
+                                             {"d", 86400 * NS_PER_S, false},
+                                             {0}};
+static const struct unit byte_units[] = {{"B", 1, true},
+                                         {"kB", 1000, true},
+                                         {"KiB", 1 << 10, true},
+                                         {"MB", 1000000, true},
+                                         {"MiB", 1 << 20, true},
+                                         {"GB", 1000000000, true},
+                                         {"GiB", 1 << 30, true},
+                                         {"TB", 1000000000000, true},
+                                         {"TiB", INT64_C(1) << 40, true},
+                                         {0}};
+static const struct unit rate_units[] = {{"bps", 1, true},
+                                         {"kbps", 1000, true},
+                                         {"Mbps", 1000000, true},
+                                         {"Gbps", 1000000000, true},
+                                         {"Tbps", 1000000000000, true},
+                                         {"bit/s", 1, false},
+                                         {"kbit/s", 1000, false},
+                                         {"Mbit/s", 1000000, false},
+                                         {"Gbit/s", 1000000000, false},
+                                         {"Tbit/s", 1000000000000, false},
+                                         {"B/s", 8, false},
+                                         {"kB/s", 8000, false},
+                                         {"MB/s", 8000000, false},
+                                         {"GB/s", 8000000000, false},
+                                         {"TB/s", 8000000000000, false},
+                                         {"KiB/s", 8 << 10, false},
+                                         {"MiB/s", 8 << 20, false},
+                                         {"GiB/s", INT64_C(8) << 30, false},
+                                         {"TiB/s", INT64_C(8) << 40, false},
+                                         {0}};
+static const struct unit count_units[] = {{"", 1, true},           {"k", 1000, true},          {"M", 1000000, true},
+                                          {"B", 1000000000, true}, {"T", 1000000000000, true}, {0}};
 
 /* ---- reading a number ---- */
 
@@ -47,60 +72,65 @@ static const char *skip_blanks(const char *at) {
     return at;
 }
 
-/* Reads digits [. digits] [e exponent] at *text and moves past; false when there is no number or over 19 digits. */
-static bool read_decimal(const char **text, struct decimal *decimal) {
+enum decimal_result { DECIMAL_READ, DECIMAL_NONE, DECIMAL_LONG };
+
+/* Reads digits [. digits] at *text and moves past. Zeros at the end of the fraction cost no precision. */
+static enum decimal_result read_digits(const char **text, struct decimal *decimal) {
     const char *at = *text;
-    int digits = 0;
+    bool fraction = false, any = false;
+    int zeros = 0; /* pending, until a digit other than 0 follows */
     *decimal = (struct decimal){0};
-    for (bool fraction = false;; at++) {
-        if (*at == '.' && !fraction) {
+    for (; isdigit((unsigned char)*at) || (*at == '.' && !fraction); at++) {
+        if (*at == '.') {
             fraction = true;
             continue;
         }
-        if (!isdigit((unsigned char)*at)) break;
-        if (__builtin_mul_overflow(decimal->mantissa, (uint64_t)10, &decimal->mantissa) ||
-            __builtin_add_overflow(decimal->mantissa, (uint64_t)(*at - '0'), &decimal->mantissa))
-            return false;
+        any = true;
         decimal->exponent -= fraction;
-        digits++;
+        zeros++;
+        if (*at == '0') continue;
+        for (; zeros > 0; zeros--)
+            if (__builtin_mul_overflow(decimal->mantissa, (uint64_t)10, &decimal->mantissa)) return DECIMAL_LONG;
+        if (__builtin_add_overflow(decimal->mantissa, (uint64_t)(*at - '0'), &decimal->mantissa)) return DECIMAL_LONG;
     }
-    if (digits == 0) return false;
-    if (*at == 'e' || *at == 'E') {
-        const char *start = at + 1;
-        char *end;
-        if (!isdigit((unsigned char)start[*start == '-' || *start == '+'])) return false;
-        long exponent = strtol(start, &end, 10);
-        if (exponent > 400 || exponent < -400) return false;
-        decimal->exponent += (int)exponent;
-        at = end;
-    }
-    while (decimal->mantissa && decimal->mantissa % 10 == 0) {
-        decimal->mantissa /= 10;
-        decimal->exponent++;
-    }
+    decimal->exponent += zeros;
     if (decimal->mantissa == 0) decimal->exponent = 0;
     *text = at;
-    return true;
+    return any ? DECIMAL_READ : DECIMAL_NONE;
+}
+
+/* Reads e exponent, if there is one at *text, and moves past. */
+static enum decimal_result read_exponent(const char **text, struct decimal *decimal) {
+    const char *at = *text;
+    if (*at != 'e' && *at != 'E') return DECIMAL_READ;
+    bool sign = at[1] == '-' || at[1] == '+';
+    if (!isdigit((unsigned char)at[1 + sign])) return DECIMAL_NONE;
+    char *end;
+    long exponent = strtol(at + 1, &end, 10);
+    if (exponent > 400 || exponent < -400) return DECIMAL_LONG;
+    if (decimal->mantissa) decimal->exponent += (int)exponent;
+    *text = end;
+    return DECIMAL_READ;
+}
+
+static enum decimal_result read_decimal(const char **text, struct decimal *decimal) {
+    enum decimal_result result = read_digits(text, decimal);
+    return result == DECIMAL_READ ? read_exponent(text, decimal) : result;
 }
 
 enum scale_result { SCALE_EXACT, SCALE_FRACTION, SCALE_OVERFLOW };
 
-/* decimal * unit as a whole number. */
-static enum scale_result scale(struct decimal decimal, const struct unit *unit, int64_t *value) {
-    unsigned __int128 product = (unsigned __int128)decimal.mantissa * (uint64_t)unit->numerator;
+/* decimal * size as a whole number. */
+static enum scale_result scale(struct decimal decimal, int64_t size, int64_t *value) {
+    unsigned __int128 product = (unsigned __int128)decimal.mantissa * (uint64_t)size;
     for (; decimal.exponent > 0; decimal.exponent--) {
         if (product > INT64_MAX) return SCALE_OVERFLOW;
         product *= 10;
     }
-    unsigned __int128 divisor = (unsigned __int128)unit->denominator;
     for (; decimal.exponent < 0; decimal.exponent++) {
-        if (product % 10 == 0)
-            product /= 10;
-        else if (product)
-            return SCALE_FRACTION;
+        if (product % 10) return SCALE_FRACTION;
+        product /= 10;
     }
-    if (product % divisor) return SCALE_FRACTION;
-    product /= divisor;
     if (product > INT64_MAX) return SCALE_OVERFLOW;
     *value = (int64_t)product;
     return SCALE_EXACT;
@@ -120,7 +150,7 @@ static const struct quantity_kind bytes_kind = {"a size", "3 GB", "bytes", byte_
 static const struct quantity_kind rate_kind = {"a rate", "100 Mbps", "bits per second", rate_units};
 static const struct quantity_kind count_kind = {"a count", "1.5B", "ones", count_units};
 
-static enum status refuse(const struct quantity_kind *kind, const char *text, const char *why, struct error *error) {
+static enum status refuse(const struct quantity_kind *kind, const char *why, const char *text, struct error *error) {
     return error_set(error, STATUS_INPUT, "%s '%.64s'; %s like '%s' is needed", why, text, kind->what, kind->example);
 }
 
@@ -130,57 +160,83 @@ static const struct unit *find_unit(const struct unit *units, const char *name, 
     return NULL;
 }
 
-/* "Mb/s", "mbps", "MBps": is it bits or bytes? Both readings are shown. false if the unit is plainly unknown. */
-static bool ambiguous(const char *number, size_t number_length, const char *unit, size_t length, bool rate,
-                      struct error *error) {
-    static const char prefixes[] = "kMGT";
-    const char *tails[] = {"b/s", "bps", "b"};
-    char prefix[2] = "";
-    size_t at = 0;
-    if (length > 1 && strchr("kKmMgGtT", unit[0])) {
-        char upper = (char)toupper((unsigned char)unit[0]);
-        prefix[0] = prefixes[upper == 'K' ? 0 : upper == 'M' ? 1 : upper == 'G' ? 2 : 3];
-        at = 1;
-    }
-    bool known = false;
+/* A number and a word after it, in the user's text. */
+struct quantity {
+    struct decimal decimal;
+    const char *number, *unit;
+    int number_length, unit_length;
+};
+
+/* "Mb/s", "mbps", "MBps" and, for sizes, "Mb": is it bits or bytes? Gives the prefix it would have ("M"), or NULL when
+ * the unit is not of this sort. */
+static const char *ambiguous_prefix(const struct quantity *quantity, bool rate) {
+    static const char *const prefixes[] = {"k", "M", "G", "T"};
+    const char *rest = quantity->unit, *prefix = "";
+    for (int i = 0; i < 4; i++)
+        if (quantity->unit_length > 1 && toupper((unsigned char)*rest) == toupper((unsigned char)*prefixes[i]))
+            prefix = prefixes[i];
+    if (*prefix) rest++;
+    size_t length = (size_t)quantity->unit_length - (*prefix != '\0');
+    static const char *const tails[] = {"b/s", "bps", "b"};
     for (int i = rate ? 0 : 2; i < (rate ? 2 : 3); i++)
-        known |= strlen(tails[i]) == length - at && strncasecmp(tails[i], unit + at, length - at) == 0;
-    if (!known) return false;
-    int digits = (int)(number_length < 40 ? number_length : 40);
+        if (strlen(tails[i]) == length && strncasecmp(tails[i], rest, length) == 0) return prefix;
+    return NULL;
+}
+
+/* Both readings of an ambiguous unit, with the user's number. */
+static enum status refuse_ambiguous(const struct quantity *quantity, const char *prefix, bool rate,
+                                    struct error *error) {
+    int digits = quantity->number_length < 40 ? quantity->number_length : 40;
+    const char *number = quantity->number;
     if (rate)
-        error_set(error, STATUS_INPUT, "unit '%.*s' may mean bits or bytes; write '%.*s %sbps' (bits) or '%.*s %sB/s' (bytes)",
-                  (int)length, unit, digits, number, prefix, digits, number, prefix);
-    else
-        error_set(error, STATUS_INPUT, "unit '%.*s' may mean bits or bytes; write '%.*s %sB' if bytes are meant",
-                  (int)length, unit, digits, number, prefix);
-    return true;
+        return error_set(error, STATUS_INPUT,
+                         "unit '%.*s' may mean bits or bytes; write '%.*s %sbps' (bits) or '%.*s %sB/s' (bytes)",
+                         quantity->unit_length, quantity->unit, digits, number, prefix, digits, number, prefix);
+    return error_set(error, STATUS_INPUT, "unit '%.*s' may mean bits or bytes; sizes are in bytes, like '%.*s %sB'",
+                     quantity->unit_length, quantity->unit, digits, number, prefix);
+}
+
+/* Splits text into number and unit. */
+static enum status read_quantity(const struct quantity_kind *kind, const char *text, struct quantity *quantity,
+                                 struct error *error) {
+    const char *at = quantity->number = skip_blanks(text);
+    if (*at == '\0') return refuse(kind, "nothing in", text, error);
+    if (*at == '-') return refuse(kind, "negative value", text, error);
+    switch (read_decimal(&at, &quantity->decimal)) {
+    case DECIMAL_READ:
+        break;
+    case DECIMAL_NONE:
+        return refuse(kind, "no number in", text, error);
+    case DECIMAL_LONG:
+        return refuse(kind, "too many digits in", text, error);
+    }
+    quantity->number_length = (int)(at - quantity->number);
+    quantity->unit = skip_blanks(at);
+    size_t length = strlen(quantity->unit);
+    while (length > 0 && strchr(" \t", quantity->unit[length - 1])) length--;
+    quantity->unit_length = length < 64 ? (int)length : 64;
+    return STATUS_OK;
 }
 
 static enum status parse_quantity(const struct quantity_kind *kind, const char *text, int64_t *value,
                                   struct error *error) {
-    const char *start = skip_blanks(text), *at = start;
-    struct decimal decimal;
-    if (*start == '\0') return refuse(kind, text, "nothing in", error);
-    if (*start == '-') return refuse(kind, text, "negative value", error);
-    if (!read_decimal(&at, &decimal)) return refuse(kind, text, "no number in", error);
-    size_t number_length = (size_t)(at - start);
-    const char *unit_start = skip_blanks(at);
-    size_t length = strlen(unit_start);
-    while (length > 0 && isspace((unsigned char)unit_start[length - 1])) length--;
-    const struct unit *unit = find_unit(kind->units, unit_start, length);
-    if (!unit && length == 0) return refuse(kind, text, "no unit in", error);
-    if (!unit && kind->units != duration_units && kind->units != count_units &&
-        ambiguous(start, number_length, unit_start, length, kind->units == rate_units, error))
-        return STATUS_INPUT;
-    if (!unit) return refuse(kind, text, "unknown unit in", error);
-    int64_t result;
-    switch (scale(decimal, unit, &result)) {
-    case SCALE_EXACT: *value = result; return STATUS_OK;
-    case SCALE_OVERFLOW: return refuse(kind, text, "too large a value", error);
+    struct quantity quantity = {0};
+    TRY(read_quantity(kind, text, &quantity, error));
+    const struct unit *unit = find_unit(kind->units, quantity.unit, (size_t)quantity.unit_length);
+    if (!unit && quantity.unit_length == 0) return refuse(kind, "no unit in", text, error);
+    bool rate = kind == &rate_kind;
+    const char *prefix = !unit && (rate || kind == &bytes_kind) ? ambiguous_prefix(&quantity, rate) : NULL;
+    if (prefix) return refuse_ambiguous(&quantity, prefix, rate, error);
+    if (!unit) return refuse(kind, "unknown unit in", text, error);
+    switch (scale(quantity.decimal, unit->size, value)) {
+    case SCALE_EXACT:
+        return STATUS_OK;
+    case SCALE_OVERFLOW:
+        return refuse(kind, "too large a value", text, error);
     case SCALE_FRACTION:
-        return error_set(error, STATUS_INPUT, "'%.64s' is no whole number of %s", text, kind->smallest);
+        break;
     }
-    return STATUS_INPUT;
+    return error_set(error, STATUS_INPUT, "'%.64s' is no whole number of %s", text, kind->smallest);
 }
 
 enum status units_parse_duration_ns(const char *text, int64_t *ns, struct error *error) {
@@ -209,14 +265,13 @@ enum status units_parse_count(const char *text, int64_t *count, struct error *er
 /* The finite double at the start of text and where it ends; strtod's hexadecimal, inf and nan are refused. */
 static bool read_double(const char *text, double *value, const char **end) {
     const char *at = skip_blanks(text), *digits = at + (*at == '-' || *at == '+');
-    struct decimal ignored;
-    const char *number_end = digits;
+    const char *plain_end = digits + strspn(digits, "0123456789.");
     char *stop;
-    if (!isdigit((unsigned char)*digits) && *digits != '.') return false;
-    bool readable = read_decimal(&number_end, &ignored);
+    if (plain_end == digits) return false;
     *value = strtod(at, &stop);
     *end = stop;
-    return isfinite(*value) && (!readable || number_end == stop);
+    /* "0x10" ends for strtod where no decimal number would. */
+    return stop != at && isfinite(*value) && (stop <= plain_end || *plain_end == 'e' || *plain_end == 'E');
 }
 
 enum status units_parse_flops(const char *text, double *flop_per_s, struct error *error) {
@@ -227,7 +282,8 @@ enum status units_parse_flops(const char *text, double *flop_per_s, struct error
     double value;
     const char *end;
     if (!read_double(text, &value, &end) || value < 0)
-        return error_set(error, STATUS_INPUT, "no rate of computation in '%.64s'; one like '312 TFLOP/s' is needed", text);
+        return error_set(error, STATUS_INPUT, "no rate of computation in '%.64s'; one like '312 TFLOP/s' is needed",
+                         text);
     end = skip_blanks(end);
     size_t length = strcspn(end, " \t");
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
@@ -280,44 +336,64 @@ enum status units_parse_integer(const char *text, int64_t *value, struct error *
 
 /* ---- writing ---- */
 
-/* The largest unit (of those with numerator in ascending order up to `last`) in which value has the fewest digits. */
-static char *format_exact(int64_t value, const struct unit *units, int count, char *buffer, size_t size) {
-    int best = 0;
-    for (int i = 1; i < count; i++)
-        if (value != 0 && value % units[i].numerator == 0) best = i;
-    snprintf(buffer, size, "%lld %s", (long long)(value / units[best].numerator), units[best].name);
+/* value / size to the buffer with at most 9 decimals, or false when it takes more or is below 1. */
+static bool write_decimal(int64_t value, int64_t size, char *buffer, size_t buffer_size) {
+    int64_t rest = value % size, power = 1;
+    int decimals = 0;
+    if (value < size) return false;
+    while (rest * (unsigned __int128)power % (uint64_t)size != 0) {
+        if (++decimals > 9) return false;
+        power *= 10;
+    }
+    int64_t fraction = (int64_t)(rest * (unsigned __int128)power / (uint64_t)size);
+    int length = snprintf(buffer, buffer_size, "%lld", (long long)(value / size));
+    if (decimals && length >= 0 && (size_t)length < buffer_size)
+        snprintf(buffer + length, buffer_size - (size_t)length, ".%0*lld", decimals, (long long)fraction);
+    return true;
+}
+
+/* The shortest of all written units; of equally short ones the larger unit. */
+static char *format_exact(int64_t value, const struct unit *units, char *buffer, size_t size) {
+    char best[48], number[40], candidate[48];
+    snprintf(best, sizeof best, "%lld %s", (long long)value, units[0].name);
+    for (const struct unit *unit = units; unit->name && unit->written; unit++) {
+        if (!write_decimal(value, unit->size, number, sizeof number)) continue;
+        snprintf(candidate, sizeof candidate, "%s %s", number, unit->name);
+        if (strlen(candidate) <= strlen(best)) memcpy(best, candidate, sizeof best);
+    }
+    snprintf(buffer, size, "%s", best);
     return buffer;
 }
 
 char *units_format_duration(int64_t ns, char *buffer, size_t size) {
-    if (ns == 0) {
-        snprintf(buffer, size, "0 s");
-        return buffer;
-    }
-    return format_exact(ns, duration_units, 4, buffer, size); /* up to seconds */
-}
-
-char *units_format_bytes(int64_t bytes, char *buffer, size_t size) {
-    return format_exact(bytes, byte_units, 5, buffer, size);
-}
-
-char *units_format_rate(int64_t bps, char *buffer, size_t size) {
-    if (bps == INT64_MAX) {
-        snprintf(buffer, size, "inf");
-        return buffer;
-    }
-    return format_exact(bps, rate_units, 5, buffer, size);
-}
-
-char *units_format_number(double value, char *buffer, size_t size) {
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(buffer, size, "%.*g", digits, value);
-        if (strtod(buffer, NULL) == value) break;
-    }
+    if (ns != 0) return format_exact(ns, duration_units, buffer, size);
+    snprintf(buffer, size, "0 s");
     return buffer;
 }
 
-/* Three significant digits without an exponent. */
+char *units_format_bytes(int64_t bytes, char *buffer, size_t size) {
+    return format_exact(bytes, byte_units, buffer, size);
+}
+
+char *units_format_rate(int64_t bps, char *buffer, size_t size) {
+    if (bps != INT64_MAX) return format_exact(bps, rate_units, buffer, size);
+    snprintf(buffer, size, "inf");
+    return buffer;
+}
+
+char *units_format_number(double value, char *buffer, size_t size) {
+    char number[40];
+    bool whole = fabs(value) < 1e15 && value == floor(value); /* 100000 rather than 1e+05 */
+    if (whole) snprintf(number, sizeof number, "%.0f", value);
+    for (int digits = 1; digits <= 17 && !whole; digits++) {
+        snprintf(number, sizeof number, "%.*g", digits, value);
+        if (strtod(number, NULL) == value) break;
+    }
+    snprintf(buffer, size, "%s", number);
+    return buffer;
+}
+
+/* Three significant digits without an exponent; whole values have no decimals. */
 static char *show_scaled(double value, const char *unit, char *buffer, size_t size) {
     double magnitude = fabs(value);
     int decimals = magnitude >= 99.95 || value == floor(value) ? 0 : magnitude >= 9.995 ? 1 : 2;
@@ -325,44 +401,43 @@ static char *show_scaled(double value, const char *unit, char *buffer, size_t si
     return buffer;
 }
 
+/* Divides by 1000 until three digits are left of the point, and shows with the name of that power. */
+static char *show_prefixed(double value, const char *const *names, int count, char *buffer, size_t size) {
+    int i = 0;
+    for (; i < count - 1 && fabs(value) >= 999.5; i++) value /= 1000;
+    return show_scaled(value, names[i], buffer, size);
+}
+
 char *units_show_duration(int64_t ns, char *buffer, size_t size) {
-    double s = ns_to_s(ns);
-    if (ns < 0) return show_scaled(s, " s", buffer, size);
-    if (s < 1e-6) return show_scaled((double)ns, " ns", buffer, size);
-    if (s < 1e-3) return show_scaled((double)ns / 1e3, " us", buffer, size);
-    if (s < 1) return show_scaled((double)ns / 1e6, " ms", buffer, size);
-    if (s < 60) return show_scaled(s, " s", buffer, size);
-    int64_t whole = (ns + NS_PER_S / 2) / NS_PER_S;
-    if (whole < 3600)
-        snprintf(buffer, size, "%lld min %02lld s", (long long)(whole / 60), (long long)(whole % 60));
-    else if (whole < 86400)
-        snprintf(buffer, size, "%lld h %02lld min", (long long)(whole / 3600), (long long)(whole % 3600 / 60));
-    else
-        snprintf(buffer, size, "%lld d %02lld h", (long long)(whole / 86400), (long long)(whole % 86400 / 3600));
+    static const char *const names[] = {" ns", " us", " ms", " s"};
+    static const struct {
+        int64_t above_s, large_s, small_s;
+        const char *format;
+    } pairs[] = {{86400, 86400, 3600, "%lld d %02lld h"},
+                 {3600, 3600, 60, "%lld h %02lld min"},
+                 {0, 60, 1, "%lld min %02lld s"}};
+    if (ns < INT64_C(59950000000)) return show_prefixed((double)ns, names, 4, buffer, size);
+    int64_t s = ns / NS_PER_S + (ns % NS_PER_S >= NS_PER_S / 2);
+    int i = 0;
+    while (s < pairs[i].above_s) i++;
+    snprintf(buffer, size, pairs[i].format, (long long)(s / pairs[i].large_s),
+             (long long)(s % pairs[i].large_s / pairs[i].small_s));
     return buffer;
 }
 
 char *units_show_bytes(double bytes, char *buffer, size_t size) {
     static const char *const names[] = {" B", " kB", " MB", " GB", " TB", " PB"};
-    int i = 0;
-    for (; i < 5 && fabs(bytes) >= 999.5; i++) bytes /= 1000;
-    return show_scaled(bytes, names[i], buffer, size);
+    return show_prefixed(bytes, names, 6, buffer, size);
 }
 
 char *units_show_rate(double bps, char *buffer, size_t size) {
     static const char *const names[] = {" bps", " kbps", " Mbps", " Gbps", " Tbps"};
-    int i = 0;
-    if (isinf(bps) || bps >= 9.2e18) {
-        snprintf(buffer, size, "inf");
-        return buffer;
-    }
-    for (; i < 4 && fabs(bps) >= 999.5; i++) bps /= 1000;
-    return show_scaled(bps, names[i], buffer, size);
+    if (bps < (double)INT64_MAX) return show_prefixed(bps, names, 5, buffer, size);
+    snprintf(buffer, size, "inf");
+    return buffer;
 }
 
 char *units_show_count(double count, char *buffer, size_t size) {
     static const char *const names[] = {"", "k", "M", "B", "T"};
-    int i = 0;
-    for (; i < 4 && fabs(count) >= 999.5; i++) count /= 1000;
-    return show_scaled(count, names[i], buffer, size);
+    return show_prefixed(count, names, 5, buffer, size);
 }

@@ -10,29 +10,42 @@
 #include "error.h"
 
 /* Each parses the whole text (surrounding blanks allowed) or fails with STATUS_INPUT and a message that says what would
- * be right; *value is untouched on failure. Negative values, nan, `5x`, `1_000`, empty text and overflow are errors. */
-NODISCARD enum status units_parse_duration_ns(const char *text, int64_t *ns, struct error *error);  /* "20 ms" ns us ms s min h d */
-NODISCARD enum status units_parse_bytes(const char *text, int64_t *bytes, struct error *error);     /* "3 GB", "64 MiB", "10 B" */
-NODISCARD enum status units_parse_rate_bps(const char *text, int64_t *bps, struct error *error);    /* "100 Mbps", "25 MB/s", "inf" = INT64_MAX */
-NODISCARD enum status units_parse_count(const char *text, int64_t *count, struct error *error);     /* "1.5B" "4M" "16k" "250" */
-NODISCARD enum status units_parse_flops(const char *text, double *flop_per_s, struct error *error); /* "312 TFLOP/s" */
-NODISCARD enum status units_parse_fraction(const char *text, double *fraction, struct error *error);/* "5%" or "0.05"; within [0, 1] */
-NODISCARD enum status units_parse_number(const char *text, double *value, struct error *error);     /* plain finite real, "3e-3", sign allowed */
-NODISCARD enum status units_parse_integer(const char *text, int64_t *value, struct error *error);   /* plain integer, sign allowed */
+ * be right; *value is untouched on failure. Negative values, nan, `5x`, `1_000`, empty text and overflow are errors.
+ *
+ *     duration  "20 ms": ns us ms s min h d
+ *     bytes     "3 GB", "64 MiB", "10 B"
+ *     rate      "100 Mbps", "25 MB/s", "inf" = INT64_MAX
+ *     count     "1.5B", "4M", "16k", "250"
+ *     flops     "312 TFLOP/s"
+ *     fraction  "5%" or "0.05", within [0, 1]
+ *     number    finite real, "3e-3", sign allowed
+ *     integer   sign allowed
+ */
+NODISCARD enum status units_parse_duration_ns(const char *text, int64_t *ns, struct error *error);
+NODISCARD enum status units_parse_bytes(const char *text, int64_t *bytes, struct error *error);
+NODISCARD enum status units_parse_rate_bps(const char *text, int64_t *bps, struct error *error);
+NODISCARD enum status units_parse_count(const char *text, int64_t *count, struct error *error);
+NODISCARD enum status units_parse_flops(const char *text, double *flop_per_s, struct error *error);
+NODISCARD enum status units_parse_fraction(const char *text, double *fraction, struct error *error);
+NODISCARD enum status units_parse_number(const char *text, double *value, struct error *error);
+NODISCARD enum status units_parse_integer(const char *text, int64_t *value, struct error *error);
 
-/* The shortest text that parses back to the same value, for configurations: "20 ms", "100 Mbps", "inf". */
+/* The shortest text of at least 1 of its unit that parses back to the same value, for configurations: "20 ms",
+ * "2.36 s", "64 MiB", "inf". Buffers of 48 bytes are large enough for all of these. */
 char *units_format_duration(int64_t ns, char *buffer, size_t size);
 char *units_format_bytes(int64_t bytes, char *buffer, size_t size);
 char *units_format_rate(int64_t bps, char *buffer, size_t size);
-char *units_format_number(double value, char *buffer, size_t size);     /* shortest decimal that reads back equal */
+char *units_format_number(double value, char *buffer, size_t size); /* shortest decimal that reads back equal */
 
-/* For people, three significant digits: "6 min 56 s", "1.50 GB", "100 Mbps", "1.5B". */
+/* For people, three significant digits: "6 min 56 s", "1.50 GB", "100 Mbps", "1.50B". */
 char *units_show_duration(int64_t ns, char *buffer, size_t size);
 char *units_show_bytes(double bytes, char *buffer, size_t size);
 char *units_show_rate(double bps, char *buffer, size_t size);
 char *units_show_count(double count, char *buffer, size_t size);
 
 #define NS_PER_S INT64_C(1000000000)
-static inline double ns_to_s(int64_t ns) { return (double)ns / 1e9; }
+static inline double ns_to_s(int64_t ns) {
+    return (double)ns / 1e9;
+}
 
 #endif
