@@ -3,7 +3,6 @@
 #include "def.h"
 
 #include "base/alloc.h"
-#include "base/units.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -217,37 +216,12 @@ static enum status check_payload(const struct sim_def *def, struct error *error)
     return input(error, payload->subset <= 1, "payload.subset must be a fraction from 0 to 1");
 }
 
-static enum status check_program(const struct strategy_def *strategy, struct error *error) {
-    int32_t op = -1;
-    struct error cause = {0};
-    TRY(input(error, strategy->inner_steps >= 1, "strategy.inner_steps must be at least 1"));
-    if (program_check(&strategy->program, &op, &cause) == STATUS_OK) return STATUS_OK;
-    if (strncmp(cause.message, "strategy.", 9) == 0 || op < 0 || op >= strategy->program.count)
-        return error_set(error, STATUS_INPUT, "strategy.program: %s", cause.message);
-    char text[96];
-    return error_set(error, STATUS_INPUT, "strategy.program: op %d '%s': %s", op,
-                     op_print(&strategy->program.ops[op], text, sizeof text), cause.message);
-}
-
-static enum status check_length(const struct sim_def *def, struct error *error) {
-    if (def_steps(def) > 0) return STATUS_OK;
-    char needed[32];
-    double tokens = (double)tokens_per_step(def) * def->cluster.workers;
-    return error_set(error, STATUS_INPUT,
-                     "train.tokens must buy at least one inner step: %d workers x batch %d x accumulation %d x context "
-                     "%d = %s tokens",
-                     def->cluster.workers, def->train.batch, def->train.accumulation, def->model.context,
-                     units_show_count(tokens, needed, sizeof needed));
-}
-
 enum status sim_check(const struct sim_def *def, struct error *error) {
     TRY(check_cluster(def, error));
     TRY(check_payload(def, error));
-    TRY(check_program(&def->strategy, error));
     struct trainer_def trainer = trainer_def_from(def, 1);
     TRY(trainer_check(&trainer, error));
-    TRY(check_compute(def, error));
-    return check_length(def, error);
+    return check_compute(def, error);
 }
 
 /* ---- warnings ---- */

@@ -367,7 +367,7 @@ static enum status play_attempt(struct player *player, int32_t slot, int32_t lea
 static enum status attempt_over(struct player *player, int32_t slot, int32_t leader, struct error *error) {
     bool again;
     struct exchange *exchange = &mix_at(player, slot)->exchanges[leader];
-    exchange->generation++; /* a timer that would have broken it off is stale */
+    exchange->generation++; /* beside others it may end before the timer that would have broken it off */
     id_map_remove(&player->exchange_of, exchange->network_id);
     exchange->network_id = NOT_RUNNING;
     if (!exchange->fails) return STATUS_OK;

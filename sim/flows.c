@@ -62,7 +62,6 @@ static enum status play(struct network *network, const struct flow_def *flows, c
         if (network_ns == TIME_NEVER && started == count) return STATUS_OK;
         int64_t now_ns = network_ns < start_ns ? network_ns : start_ns;
         TRY(network_advance(network, now_ns, error));
-        take_events(network, flow_of, records);
         if (now_ns == start_ns) TRY(start_due(network, flows, starts, count, &started, flow_of, error));
     }
 }

@@ -106,13 +106,13 @@ int32_t sim_rounds(const struct sim *sim) {
 static enum status describe_round(struct sim *sim, struct round_metrics *metrics, struct error *error) {
     struct realised_round realised;
     const struct sim_def *def = &sim->def;
-    int64_t per_round = program_inner_steps(&def->strategy.program, def->strategy.inner_steps);
-    int64_t steps = per_round * (sim->next_round + 1), all = def_steps(def);
+    const struct program *program = &def->strategy.program;
+    int64_t before = sim->next_round * program_inner_steps(program, def->strategy.inner_steps);
     int64_t tokens = (int64_t)def->train.batch * def->train.accumulation * def->model.context;
     TRY(schedule_round(&sim->timeline.schedule, sim->next_round, &realised, error));
     *metrics = no_metrics();
     metrics->round = sim->next_round;
-    metrics->steps = steps < all ? steps : all;
+    metrics->steps = before + program_inner_steps(program, realised.inner_steps);
     metrics->tokens = metrics->steps * tokens * def->cluster.workers;
     metrics->contributors = schedule_contributors(&realised, def->cluster.workers);
     return STATUS_OK;

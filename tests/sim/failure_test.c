@@ -1,5 +1,5 @@
-/* What failures cost: expectations with their intervals, the same faults for every bandwidth and strategy, and the exact
- * price of each policy. */
+/* What failures cost: expectations with their intervals, the same faults for every bandwidth and strategy, and the
+ * exact price of each policy. */
 #include "support.h"
 
 #include "timeline.h"
@@ -214,6 +214,27 @@ static void waiting_never_skips(void **state) {
     timeline_clear(&timeline);
 }
 
+/* An overlapped exchange that fails while a worker waits in another one wastes none of that worker's time: it is
+ * waiting for the other. Both share the link: mix1 alone for 2.36 s, then at half rate, ends at 477.64 s; mix2 at 480. */
+static void a_fault_elsewhere_wastes_nothing(void **state) {
+    (void)state;
+    static const char *const lines[] = {"begin mix1 parameters pairs", "inner H", "mix2 outer_gradient pairs",
+                                        "await mix1", "outer"};
+    struct sim_def def = paper_def("DiLoCo", 2, 1, 1, 100);
+    set_program(&def, lines, 5);
+    def.cluster.failures.exchange = 0.3;
+    def.cluster.failures.overlapped = OVERLAPPED_SKIP;
+    for (def.seed = 1; !exchange_fails(0.3, def.seed, 0, 0, 0, 0) || exchange_fails(0.3, def.seed, 0, 1, 0, 0) ||
+                       exchange_fails(0.3, def.seed, 0, 1, 1, 0);
+         def.seed++)
+        continue;
+    struct sim_summary summary = play_timing(&def);
+    assert_int_equal(summary.virtual_ns, 480 * SECOND);
+    assert_int_equal(summary.times.wait_mix2_ns, 2 * (480 * SECOND - 2360000000));
+    assert_int_equal(summary.times.wasted_ns, 0);
+    assert_int_equal(summary.bytes_lost, 6000000000);
+}
+
 /* A lost attempt noticed after a quarter of it costs a quarter: R C + (R + lost / 4) ring, exactly. */
 static void detection_shortens_lost_attempts(void **state) {
     (void)state;
@@ -266,6 +287,7 @@ int main(void) {
         cmocka_unit_test(repetitions_draw_afresh),
         cmocka_unit_test(policies_cost_what_they_say),
         cmocka_unit_test(waiting_never_skips),
+        cmocka_unit_test(a_fault_elsewhere_wastes_nothing),
         cmocka_unit_test(detection_shortens_lost_attempts),
         cmocka_unit_test(too_many_attempts_fail_the_run),
     };

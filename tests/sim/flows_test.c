@@ -19,7 +19,7 @@ static void check(const char *name, const struct network_def *network, const str
                   const double *start_s, int64_t count, const double *end_s) {
     struct error error = {0};
     struct flow_record records[MAX_FLOWS];
-    int64_t start_ns[MAX_FLOWS];
+    int64_t start_ns[MAX_FLOWS] = {0};
     for (int64_t i = 0; i < count; i++) start_ns[i] = llround(start_s[i] * 1e9);
     if (sim_play_flows(network, flows, start_ns, count, records, &error) != STATUS_OK)
         fail_msg("%s: %s", name, error.message);
