@@ -32,12 +32,16 @@ enum overlapped_failure { OVERLAPPED_RETRY, OVERLAPPED_SKIP, OVERLAPPED_WAIT, OV
 /* "retry" (while computation hides the whole attempt, then skip), "skip", "wait" */
 const char *overlapped_failure_name(enum overlapped_failure value);
 
+/* A failed blocking collective is played again, a failed blocking pair is skipped, an overlapped mix (global or pairs)
+ * does as `overlapped` says. per: each member draws, or each message of the step-by-step schedule (2M(M-1) of a ring,
+ * whatever the fidelity; 2 of a pair), or the attempt once (a pair: its lower worker's draw). */
 struct failures_def {
     double exchange;              /* probability of one failure, per unit and attempt; 0 = none */
     enum failure_unit per;
-    double detect;                /* when a failed attempt is noticed, as a fraction of its duration: 1 = at its end */
+    double detect;                /* when a failed attempt is noticed, as a fraction of the time it takes alone: 1 = at
+                                     its end */
     enum overlapped_failure overlapped;
-    int32_t max_attempts;         /* of a blocking collective, after which the run fails; 1000 */
+    int32_t max_attempts;         /* of a mix that cannot be skipped, after which the run fails; 1000 */
 };
 
 struct compute_def {
@@ -73,7 +77,8 @@ struct sim_def {
 struct sim_def sim_default(void);
 /* The whole def, across rooms. STATUS_INPUT in the words of the scenario file: "cluster.workers must be ...". */
 NODISCARD enum status sim_check(const struct sim_def *def, struct error *error);
-int64_t sim_payload_bytes(const struct sim_def *def, bool subset); /* bytes of one exchange of parameters */
+/* Bytes of one exchange of parameters; -1 when the subset names no block. */
+int64_t sim_payload_bytes(const struct sim_def *def, bool subset);
 int64_t sim_step_ns(const struct sim_def *def);
 /* One warning per call, from index 0, until it returns false: H > T, M = 1, a tail, ... in words for the user. */
 bool sim_warning(const struct sim_def *def, int32_t index, char *buffer, size_t size);
@@ -110,7 +115,8 @@ struct sim_round {
     int64_t start_ns, end_ns;      /* first worker's start, last worker's end */
     struct worker_times times;     /* sums over workers */
     int64_t bytes_sent, bytes_lost;
-    struct round_metrics metrics;  /* NANs when timing only; metrics.workers may be NULL */
+    struct round_metrics metrics;  /* timing only: round, steps, tokens and contributors, else NANs; workers may be
+                                      NULL */
     const struct worker_round *workers;  /* [M], valid until the next call, like the rest */
     int32_t worker_count;
     const struct transfer *transfers;
@@ -129,7 +135,7 @@ struct sim_summary {
     size_t optimizer_bytes;
     double perplexity_floor;       /* NAN if unknown */
     char trajectory_hash[33];      /* over the trainer's def, data and realised schedule; "" when timing only */
-    struct round_metrics last;     /* of the last evaluated round; workers = NULL */
+    struct round_metrics last;     /* of the last evaluated round (timing only: the last); workers = NULL */
     int32_t diverged_worker;       /* -1 unless diverged */
     int64_t diverged_step;
 };
@@ -146,7 +152,7 @@ struct sim;
 NODISCARD struct sim *sim_create(const struct sim_def *def, const struct sim_options *options, struct error *error);
 void sim_free(struct sim *sim); /* NULL is fine */
 /* SIM_ROUND fills *round. SIM_DIVERGED fills it too (the round in which it happened; it is the last). SIM_FAILED fills
- * *error. */
+ * *error: max_attempts was reached in this round, or there is no memory. */
 enum sim_result sim_next_round(struct sim *sim, struct sim_round *round, struct error *error);
 void sim_get_summary(const struct sim *sim, struct sim_summary *summary); /* of the rounds pulled so far */
 int32_t sim_rounds(const struct sim *sim);

@@ -215,7 +215,8 @@ static void waiting_never_skips(void **state) {
 }
 
 /* An overlapped exchange that fails while a worker waits in another one wastes none of that worker's time: it is
- * waiting for the other. Both share the link: mix1 alone for 2.36 s, then at half rate, ends at 477.64 s; mix2 at 480. */
+ * waiting for the other. Both share the link: mix1 alone for 2.36 s, then at half rate, ends at 477.64 s; mix2 at
+ * 480 s. */
 static void a_fault_elsewhere_wastes_nothing(void **state) {
     (void)state;
     static const char *const lines[] = {"begin mix1 parameters pairs", "inner H", "mix2 outer_gradient pairs",

@@ -5,6 +5,8 @@
 #include "base/alloc.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #define ROUNDS  3
 #define WORKERS 4
@@ -177,6 +179,42 @@ static void hash_names_the_trajectory(void **state) {
     }
 }
 
+static struct played play_text(struct sim_def *def, const char *path, char letter) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int32_t i = 0; i < 5000; i++) fputc(i % 7 == 0 ? letter : 'a' + i % 5, file);
+    assert_int_equal(fclose(file), 0);
+    return play(def, false, 1);
+}
+
+/* The same path with another content is another trajectory. */
+static void hash_covers_the_data(void **state) {
+    (void)state;
+    char path[] = "/tmp/thinwire-run-test-XXXXXX";
+    int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    close(descriptor);
+    struct sim_def def = small_def("DiLoCo");
+    def.data.corpus = CORPUS_TEXT;
+    snprintf(def.data.path, sizeof def.data.path, "%s", path);
+    struct played one = play_text(&def, path, 'x'), same = play_text(&def, path, 'x'),
+                  other = play_text(&def, path, 'y');
+    unlink(path);
+    assert_same_training(&one, &same);
+    assert_string_not_equal(one.summary.trajectory_hash, other.summary.trajectory_hash);
+}
+
+/* Even where nothing random is exchanged. */
+static void seeds_train_differently(void **state) {
+    (void)state;
+    struct sim_def def = small_def("NoMixing");
+    struct played one = play(&def, false, 1);
+    def.seed = 7;
+    struct played other = play(&def, false, 1);
+    assert_true(one.round[0].metrics.loss != other.round[0].metrics.loss);
+    assert_string_not_equal(one.summary.trajectory_hash, other.summary.trajectory_hash);
+}
+
 /* ---- ends ---- */
 
 static void divergence_is_an_outcome(void **state) {
@@ -238,6 +276,8 @@ int main(void) {
         cmocka_unit_test(failed_exchanges_mix_nothing),
         cmocka_unit_test(repeated_all_reduces_change_no_number),
         cmocka_unit_test(hash_names_the_trajectory),
+        cmocka_unit_test(hash_covers_the_data),
+        cmocka_unit_test(seeds_train_differently),
         cmocka_unit_test(divergence_is_an_outcome),
         cmocka_unit_test(missing_data_is_bad_input),
         cmocka_unit_test(summary_grows_with_the_rounds),

@@ -80,6 +80,22 @@ static void mixes_follow_the_program(void **state) {
     timeline_clear(&timeline);
 }
 
+/* Whose value entered: the odd one out is no failure, a skipped pair is. */
+static void contributors_are_counted(void **state) {
+    (void)state;
+    int32_t nobody[] = {0, 1, 2, 3, 4}, matched[] = {1, 0, 3, 2, 4}, one_skipped[] = {0, 1, 3, 2, 4};
+    struct mixing mixings[] = {{MIXING_MEAN, 0, NULL},
+                               {MIXING_PAIRS, 1, matched},
+                               {MIXING_PAIRS, 1, one_skipped},
+                               {MIXING_PAIRS, 1, nobody},
+                               {MIXING_NONE, 0, NULL}};
+    static const int32_t fewest[] = {5, 5, 5, 3, 1, 0};
+    for (int32_t count = 0; count <= 5; count++) {
+        struct realised_round realised = {.mixings = mixings, .mixing_count = count};
+        assert_int_equal(schedule_contributors(&realised, 5), fewest[count]);
+    }
+}
+
 /* Operation numbers of a program are distinct over ops and repetitions, and those of mix1 and mix2 are 0 and 1. */
 static void operations_are_distinct(void **state) {
     (void)state;
@@ -188,9 +204,13 @@ static void hash_tells_schedules_apart(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cursor_unrolls),          cmocka_unit_test(mixes_follow_the_program),
-        cmocka_unit_test(operations_are_distinct), cmocka_unit_test(schedules_are_golden),
-        cmocka_unit_test(hash_ignores_speed),      cmocka_unit_test(hash_tells_schedules_apart),
+        cmocka_unit_test(cursor_unrolls),
+        cmocka_unit_test(mixes_follow_the_program),
+        cmocka_unit_test(contributors_are_counted),
+        cmocka_unit_test(operations_are_distinct),
+        cmocka_unit_test(schedules_are_golden),
+        cmocka_unit_test(hash_ignores_speed),
+        cmocka_unit_test(hash_tells_schedules_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
