@@ -94,7 +94,9 @@ const char *collective_help(enum collective_kind kind);
 NODISCARD enum status collective_parse(const char *text, enum collective_kind *kind, struct error *error);
 
 /* step: every message is a flow. fluid: one flow per worker with its whole volume after the latency of all steps.
- * auto: fluid where both agree exactly (equal links, no changes), else step. */
+ * auto: fluid where both agree but for rounding (members with equal links of their own, no routes over others, nothing
+ * else under way on them) and beyond 2048 members, else step. Tree, parameter server and pair have few messages per
+ * member and are always played by steps. */
 enum fidelity { FIDELITY_AUTO, FIDELITY_STEP, FIDELITY_FLUID };
 
 struct collective_def {
@@ -106,7 +108,8 @@ struct collective_def {
 };
 
 /* Both start at `now_ns`, which must not lie before the last advance. *id names it in events until it has ended.
- * STATUS_INPUT: no route, a flow to itself, negative bytes. */
+ * A collective is over, not ok, when one of its messages is cut.
+ * STATUS_INPUT: no route, a flow to itself, a member twice, negative bytes. */
 NODISCARD enum status network_start_flow(struct network *network, int64_t now_ns, const struct flow_def *def,
                                          int64_t *id, struct error *error);
 NODISCARD enum status network_start_collective(struct network *network, int64_t now_ns,
@@ -134,7 +137,8 @@ struct network_event {
 
 /* Earliest time at which something happens in the network; TIME_NEVER when nothing will. */
 int64_t network_next_ns(struct network *network);
-/* Plays up to and including to_ns (not before the last). STATUS_NUMERIC if more than 1e6 events share one instant. */
+/* Plays up to and including to_ns (not before the last). STATUS_NUMERIC if more than 1e6 events share one instant, those
+ * of flows that were there before it apart. After a failure the network can only be freed. */
 NODISCARD enum status network_advance(struct network *network, int64_t to_ns, struct error *error);
 /* Takes the next event since the last advance, in order; false when there is none. */
 bool network_next_event(struct network *network, struct network_event *event);
@@ -151,7 +155,8 @@ int64_t network_bytes_lost(const struct network *network);
 /* Seconds of a collective among M members with `bandwidth_Bps` up and down and `latency_s` per message.
  *   ring 2(M-1)(a + S/(M B)); halving-doubling (power of two) 2 log2(M) a + 2(M-1)/M S/B; tree 2 ceil(log2 M)(a + S/B);
  *   all-gather a + (M-1) S/B; parameter server (a member serves) 2(a + (M-1) S/B); pair a + S/B. 0 for M = 1.
- * NAN where there is no closed form (halving-doubling for other M). */
+ * NAN where there is no closed form (halving-doubling for other M). For other M than powers of two the tree's is an upper
+ * bound: a member without children sends at once, so levels overlap. */
 double collective_closed_form_s(enum collective_kind kind, int32_t members, double bytes, double bandwidth_Bps,
                                 double latency_s);
 /* Bytes sent by all members together, failures apart. */

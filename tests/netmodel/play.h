@@ -22,6 +22,12 @@
 #define SECOND       INT64_C(1000000000)
 #define MBPS_100     12.5e6 /* bytes per second */
 
+#define assert_near(got, expected, tolerance)                                                                          \
+    do {                                                                                                               \
+        double got_ = (got), expected_ = (expected);                                                                   \
+        if (!(fabs(got_ - expected_) <= (tolerance))) fail_msg("%.17g, expected %.17g", got_, expected_);              \
+    } while (0)
+
 enum { MAX_HOSTS = 64 };
 
 struct star { /* hosts with links of their own */

@@ -1,6 +1,7 @@
-/* Reads small platforms with flows and expected ends, a line each:
+/* Reads small platforms with flows and expected ends, a line each (times in seconds, a link that goes off cuts its
+ * flows unless it is marked `stall`):
  *   case NAME
- *   link NAME BYTES_PER_S LATENCY_S [fat]       host NAME        starhost NAME UP DOWN LATENCY_S
+ *   link NAME BYTES_PER_S LATENCY_S [fat|stall]   host NAME      starhost NAME UP DOWN LATENCY_S
  *   route A B LINK...                           event T LINK off|on | bw VALUE
  *   flow NAME START_S SRC DST BYTES [rate=CAP] [prelat=S] [retry=N] [backoff=S]
  *   expect FLOW FINISH_S ok|linkfail TRIES
@@ -154,7 +155,9 @@ static inline void scn_take_line(struct scn *scn, char *line) {
         words[count++] = word;
     if (count == 0 || words[0][0] == '#') return;
     if (strcmp(words[0], "link") == 0) {
-        scn_add_link(scn, words[1], strtod(words[2], NULL), scn_ns(words[3]), count < 5);
+        scn_add_link(scn, words[1], strtod(words[2], NULL), scn_ns(words[3]),
+                     count < 5 || strcmp(words[4], "fat") != 0);
+        scn->links[scn->link_count - 1].cut_when_down = count < 5 || strcmp(words[4], "stall") != 0;
     } else if (strcmp(words[0], "host") == 0 || strcmp(words[0], "starhost") == 0) {
         struct host_def *host = &scn->hosts[scn->host_count++];
         snprintf(host->name, sizeof host->name, "%s", words[1]);
