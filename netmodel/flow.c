@@ -1,7 +1,7 @@
 /* Flows: a try waits for its delay and latency, moves at its fair rate, and ends, or is cut and tries again.
  *
- * What remains is kept as a sum of two doubles, so that many changes of rate do not add up rounding errors; what is left
- * of these, a few units in the last place of `bytes`, is allowed for where the end is rounded up to a nanosecond.
+ * What remains is kept as a sum of two doubles, so that many changes of rate do not add up rounding errors; what is
+ * left of these, a few units in the last place of `bytes`, is allowed for where the end is rounded up to a nanosecond.
  * Hence a transfer whose exact end is a whole nanosecond ends there.
  */
 #include "network.h"

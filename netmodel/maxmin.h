@@ -4,7 +4,7 @@
  * constraint is full (or a variable has reached its cap); those in it stay, the others go on (Bertsekas & Gallager,
  * Data Networks, section 6.5.2). A change marks the constraints it touches, and maxmin_solve() recomputes the
  * components that hold marked ones, O(E log C) each; a variable that is alone on its constraints gets its rate in
- * O(1) when it is added. Results do not depend on the order in which constraints and variables were added.
+ * O(1) when it is added. Up to rounding, results do not depend on the order of adding.
  * Not for: weighted fairness.
  */
 #ifndef MAXMIN_H
@@ -16,7 +16,7 @@
 
 struct maxmin;
 
-/* A system of `constraint_count` constraints of infinite capacity and no variables. NULL and *error on lack of memory. */
+/* A system of `constraint_count` constraints of infinite capacity, without variables. NULL and *error on lack of memory. */
 NODISCARD struct maxmin *maxmin_create(int32_t constraint_count, struct error *error);
 void maxmin_free(struct maxmin *system); /* NULL is fine */
 

@@ -43,7 +43,7 @@ struct link_def {
     double bandwidth_Bps;
     int64_t latency_ns;
     bool shared;                   /* false: each flow may use the whole bandwidth */
-    bool cut_when_down;            /* a link that goes down fails its flows, those in their latency too; else they stall */
+    bool cut_when_down;            /* a link going down fails its flows, those in their latency too; else they stall */
     const struct link_change *changes; /* ascending at_ns; equal times in order; owned by the caller, copied */
     int32_t change_count;
 };
@@ -137,8 +137,8 @@ struct network_event {
 
 /* Earliest time at which something happens in the network; TIME_NEVER when nothing will. */
 int64_t network_next_ns(struct network *network);
-/* Plays up to and including to_ns (not before the last). STATUS_NUMERIC if more than 1e6 events share one instant, those
- * of flows that were there before it apart. After a failure the network can only be freed. */
+/* Plays up to and including to_ns (not before the last). STATUS_NUMERIC if more than 1e6 events share one instant, apart
+ * from those of flows that were there before it. After a failure the network can only be freed. */
 NODISCARD enum status network_advance(struct network *network, int64_t to_ns, struct error *error);
 /* Takes the next event since the last advance, in order; false when there is none. */
 bool network_next_event(struct network *network, struct network_event *event);
@@ -155,8 +155,8 @@ int64_t network_bytes_lost(const struct network *network);
 /* Seconds of a collective among M members with `bandwidth_Bps` up and down and `latency_s` per message.
  *   ring 2(M-1)(a + S/(M B)); halving-doubling (power of two) 2 log2(M) a + 2(M-1)/M S/B; tree 2 ceil(log2 M)(a + S/B);
  *   all-gather a + (M-1) S/B; parameter server (a member serves) 2(a + (M-1) S/B); pair a + S/B. 0 for M = 1.
- * NAN where there is no closed form (halving-doubling for other M). For other M than powers of two the tree's is an upper
- * bound: a member without children sends at once, so levels overlap. */
+ * NAN where there is no closed form (halving-doubling for other M). For other M than powers of two the tree's is an
+ * upper bound: a member without children sends at once, so levels overlap. */
 double collective_closed_form_s(enum collective_kind kind, int32_t members, double bytes, double bandwidth_Bps,
                                 double latency_s);
 /* Bytes sent by all members together, failures apart. */

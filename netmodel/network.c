@@ -65,7 +65,7 @@ void network_free(struct network *network) {
 
 /* ---- ids ---- */
 
-/* Slot and user of the slot, and which kind; an id is never 0 or negative and stays unused for 2^31 users of its slot. */
+/* Slot, user of the slot, and which kind. An id is positive and does not come again for 2^31 users of its slot. */
 int64_t network_id(int32_t index, uint32_t serial, bool is_collective) {
     return (int64_t)((uint64_t)(serial & INT32_MAX) << 32 | (uint64_t)(uint32_t)index << 1 | is_collective) + 2;
 }

@@ -21,7 +21,7 @@ struct message {
     int64_t bytes;
 };
 
-/* Fluid is done for kinds with many messages per member (ring, halving-doubling, all-gather); others have steps anyway. */
+/* Fluid is for kinds with many messages per member (ring, halving-doubling, all-gather); others keep their steps. */
 struct plan plan_make(enum collective_kind kind, bool fluid, int32_t members, int64_t bytes);
 
 int32_t plan_sends(const struct plan *plan, int32_t member, int32_t step); /* how many messages */

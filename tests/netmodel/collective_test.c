@@ -93,7 +93,7 @@ static void test_pairs_of_three_rounds(void **state) {
     network_free(network);
 }
 
-/* A slow member delays only those that wait for it: in a ring by steps its neighbours go on until they need its part. */
+/* A slow member delays only those that wait for it: in a ring by steps the others go on until they need its part. */
 static void test_members_proceed_on_their_own(void **state) {
     (void)state;
     struct star star;
@@ -230,8 +230,8 @@ static void test_all_kinds_all_sizes(void **state) {
                 }
 }
 
-/* Played by steps on equal links, every kind takes what its closed form says, rounded up once per step; the tree of other
- * numbers than powers of two at most that. */
+/* Played by steps on equal links, every kind takes what its closed form says, rounded up once per step; the tree of
+ * other numbers than powers of two at most that. */
 static void test_closed_forms(void **state) {
     (void)state;
     struct star star;
