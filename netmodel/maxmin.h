@@ -16,7 +16,7 @@
 
 struct maxmin;
 
-/* A system of `constraint_count` constraints of infinite capacity, without variables. NULL and *error on lack of memory. */
+/* A system of `constraint_count` constraints of infinite capacity, no variables. NULL and *error on lack of memory. */
 NODISCARD struct maxmin *maxmin_create(int32_t constraint_count, struct error *error);
 void maxmin_free(struct maxmin *system); /* NULL is fine */
 

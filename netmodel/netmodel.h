@@ -137,8 +137,8 @@ struct network_event {
 
 /* Earliest time at which something happens in the network; TIME_NEVER when nothing will. */
 int64_t network_next_ns(struct network *network);
-/* Plays up to and including to_ns (not before the last). STATUS_NUMERIC if more than 1e6 events share one instant, apart
- * from those of flows that were there before it. After a failure the network can only be freed. */
+/* Plays up to and including to_ns (not before the last). STATUS_NUMERIC if more than 1e6 events share one instant,
+ * apart from those of flows that were there before it. After a failure the network can only be freed. */
 NODISCARD enum status network_advance(struct network *network, int64_t to_ns, struct error *error);
 /* Takes the next event since the last advance, in order; false when there is none. */
 bool network_next_event(struct network *network, struct network_event *event);
