@@ -1,6 +1,7 @@
 /* 128-bit content hashes (XXH3) that name configurations, schedules and trajectories.
  *
  * Fields are fed one by one with their length, so {"ab","c"} and {"a","bc"} differ. Values are hashed little-endian.
+ * The kind of a value is not hashed (0.0 and "" agree): what can be of either kind is preceded by a number that tells.
  * Not for: security.
  */
 #ifndef BASE_HASH_H

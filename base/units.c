@@ -277,22 +277,21 @@ static bool read_double(const char *text, double *value, const char **end) {
 enum status units_parse_flops(const char *text, double *flop_per_s, struct error *error) {
     static const struct {
         const char *name;
-        double factor;
+        double size;
     } units[] = {{"FLOP/s", 1}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
     double value;
-    const char *end;
-    if (!read_double(text, &value, &end) || value < 0)
-        return error_set(error, STATUS_INPUT, "no rate of computation in '%.64s'; one like '312 TFLOP/s' is needed",
-                         text);
-    end = skip_blanks(end);
-    size_t length = strcspn(end, " \t");
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strlen(units[i].name) != length || strncmp(units[i].name, end, length) != 0 || *skip_blanks(end + length))
-            continue;
-        *flop_per_s = value * units[i].factor;
+    const char *unit;
+    bool number = read_double(text, &value, &unit) && value >= 0;
+    unit = number ? skip_blanks(unit) : "";
+    size_t length = strcspn(unit, " \t");
+    for (size_t i = 0; number && i < sizeof units / sizeof units[0]; i++) {
+        if (strlen(units[i].name) != length || strncmp(units[i].name, unit, length) != 0) continue;
+        if (*skip_blanks(unit + length) || !isfinite(value * units[i].size)) break;
+        *flop_per_s = value * units[i].size;
         return STATUS_OK;
     }
-    return error_set(error, STATUS_INPUT, "unknown unit in '%.64s'; one like '312 TFLOP/s' is needed", text);
+    return error_set(error, STATUS_INPUT, "%s '%.64s'; a rate of computation like '312 TFLOP/s' is needed",
+                     number ? "unknown unit or too large a value in" : "no number in", text);
 }
 
 enum status units_parse_fraction(const char *text, double *fraction, struct error *error) {
