@@ -34,7 +34,8 @@ static bool contributes(const struct mixing *mixing, int32_t worker) {
 }
 
 int32_t mixing_contributors(const struct mixing *mixing, int32_t workers) {
-    int32_t count = 0;
+    /* the one who sits out of an odd number has not failed */
+    int32_t count = mixing->kind == MIXING_PAIRS ? workers % 2 : 0;
     for (int32_t m = 0; m < workers; m++) {
         switch (mixing->kind) {
         case MIXING_NONE: break;

@@ -22,7 +22,7 @@ struct mix_task {
 enum { MIX_PIECE = 8192 };
 void mix_vectors(const struct mix_task *task, struct pool *pool);
 
-/* Workers whose own value reached another one (or everybody's mean). */
+/* Workers whose value entered the mix: all of them where nothing failed. */
 int32_t mixing_contributors(const struct mixing *mixing, int32_t workers);
 
 #endif

@@ -118,7 +118,7 @@ static enum status check_subset(const struct trainer_def *def, struct error *err
 }
 
 enum status trainer_check(const struct trainer_def *def, struct error *error) {
-    TRY(check_number("cluster.workers", def->workers, 1, WORKERS_MAX, error));
+    TRY(check_number("cluster.workers", def->workers, 1, INT32_MAX, error));
     TRY(check_number("strategy.inner_steps", def->strategy.inner_steps, 1, 1e9, error));
     TRY(check_train(&def->train, error));
     TRY(check_number("outer.lr", def->outer.learning_rate, 0, 1e6, error));
@@ -176,6 +176,10 @@ static void hash_model(const struct llama_def *d, struct hash *hash) {
 }
 
 void trainer_hash(const struct trainer_def *def, struct hash *hash) {
+    struct error ignored;
+    const struct backend *backend = NULL; /* "auto" is the one it finds */
+    bool found = backend_find(def->backend, &backend, &ignored) == STATUS_OK;
+    hash_text(hash, found ? backend_name(backend) : def->backend);
     hash_model(&def->model, hash);
     hash_text(hash, corpus_kind_name(def->data.corpus));
     hash_text(hash, def->data.path);
@@ -193,7 +197,6 @@ void trainer_hash(const struct trainer_def *def, struct hash *hash) {
     hash_program(&def->strategy, hash);
     hash_i64(hash, def->workers);
     hash_i64(hash, (int64_t)def->seed);
-    hash_text(hash, def->backend);
     hash_i64(hash, train_steps(&def->train, def->workers, def->model.context, &def->strategy));
 }
 
@@ -326,6 +329,10 @@ static enum status make(struct trainer *t, struct error *error) {
 
 struct trainer *trainer_create(const struct trainer_def *def, struct error *error) {
     if (trainer_check(def, error) != STATUS_OK) return NULL;
+    if (def->workers > WORKERS_MAX) {
+        error_set(error, STATUS_INPUT, "cluster.workers is %d; training takes at most %d (timing alone has no such limit)", def->workers, WORKERS_MAX);
+        return NULL;
+    }
     struct trainer *t = alloc_zero(1, sizeof *t, "trainer", error);
     if (!t) return NULL;
     t->def = *def;
