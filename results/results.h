@@ -17,12 +17,12 @@ NODISCARD struct store *store_open_read_only(const char *path, struct error *err
 void store_close(struct store *store); /* NULL is fine */
 
 struct run_info {
-    const char *scenario;     /* name */
-    const char *label;        /* of the cell */
+    const char *scenario; /* name */
+    const char *label;    /* of the cell */
     const char *config_json;
     const char *config_hash;
-    const char *backend;      /* name and what was found: "openblas (OpenBLAS 0.3.21 SkylakeX)" */
-    const char *build;        /* version, compiler, options */
+    const char *backend; /* name and what was found: "openblas (OpenBLAS 0.3.21 SkylakeX)" */
+    const char *build;   /* version, compiler, options */
     bool timing_only;
 };
 /* A row with status `running`. An unfinished or older run of the same config_hash is replaced in the same transaction. */
@@ -59,9 +59,9 @@ const char *plot_format_name(enum plot_format format);
 struct plot_def {
     enum plot_kind kind;
     enum plot_format format;
-    const char *directory;   /* figures and their .gp files; made if missing */
-    const char *scenario;    /* NULL = all; else only runs of this scenario */
-    int32_t columns;         /* txt: width of the terminal */
+    const char *directory; /* figures and their .gp files; made if missing */
+    const char *scenario;  /* NULL = all; else only runs of this scenario */
+    int32_t columns;       /* txt: width of the terminal */
 };
 /* Writes DIRECTORY/KIND.gp (self-contained: data within) and DIRECTORY/KIND.FORMAT; for txt the figure is appended to
  * `text` too when not NULL. Without gnuplot, or when it fails: the .gp stays and STATUS_UNSUPPORTED says so. No runs to
