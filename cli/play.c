@@ -3,14 +3,20 @@
 
 #include "cli.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* "DiLoCo, cluster.link.bandwidth=100 Mbps seed=1" */
+/* "DiLoCo, cluster.link.bandwidth=100 Mbps seed=1": the strategy, then what else tells the cell apart. */
 static void cell_title(const struct scenario *scenario, int64_t cell, char *title, size_t size) {
-    const char *label = scenario_cell_label(scenario, cell);
-    const char *strategy = scenario_cell(scenario, cell)->strategy.name;
+    const char *label = scenario_cell_label(scenario, cell), *strategy = scenario_cell(scenario, cell)->strategy.name;
+    char known[80];
+    snprintf(known, sizeof known, "strategy.name=%s", strategy);
+    size_t length = strlen(known);
+    if (strncmp(label, known, length) == 0 && (label[length] == ' ' || label[length] == '\0'))
+        label += length + (label[length] == ' ');
     snprintf(title, size, label[0] ? "%s, %s" : "%s", strategy, label);
 }
 

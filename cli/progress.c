@@ -55,7 +55,7 @@ void progress_round(struct progress *progress, const struct sim_round *round) {
     char virtual_time[48], line[512], perplexity[32] = "";
     units_show_duration(round->end_ns, virtual_time, sizeof virtual_time);
     if (!isnan(progress->perplexity))
-        snprintf(perplexity, sizeof perplexity, " perplexity %.4g,", progress->perplexity);
+        snprintf(perplexity, sizeof perplexity, " perplexity %#.4g,", progress->perplexity);
     double fraction = done_fraction(progress, round->round + 1);
     double remaining_s = fraction > 0 ? (now - progress->started_s) * (1 - fraction) / fraction : 0;
     double elapsed_ns = (double)round->end_ns * round->worker_count;
@@ -80,7 +80,7 @@ void progress_end_cell(struct progress *progress, const char *outcome, const str
     char virtual_time[48], perplexity[48] = "";
     units_show_duration(summary->virtual_ns, virtual_time, sizeof virtual_time);
     if (!isnan(summary->last.perplexity))
-        snprintf(perplexity, sizeof perplexity, "perplexity %.4g, ", summary->last.perplexity);
+        snprintf(perplexity, sizeof perplexity, "perplexity %#.4g, ", summary->last.perplexity);
     erase_line(progress);
     fprintf(stderr, "[%lld/%lld] %s: %s, %d rounds, virtual %s, %sutilization %.1f %% (%.1f s)\n",
             (long long)progress->cell + 1, (long long)progress->cells, progress->name, outcome, summary->rounds,

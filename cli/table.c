@@ -27,9 +27,9 @@ static void put_failures(const struct run_row *row, char *cell) { put_number(cel
 static void put_seed(const struct run_row *row, char *cell) { snprintf(cell, CELL_SIZE, "%lld", (long long)row->seed); }
 static void put_rounds(const struct run_row *row, char *cell) { snprintf(cell, CELL_SIZE, "%d", row->rounds); }
 static void put_utilization(const struct run_row *row, char *cell) { put_number(cell, 100 * row->utilization, "%.2f %%"); }
-static void put_perplexity(const struct run_row *row, char *cell) { put_number(cell, row->perplexity, "%.4g"); }
-static void put_worst(const struct run_row *row, char *cell) { put_number(cell, row->perplexity_worst, "%.4g"); }
-static void put_average(const struct run_row *row, char *cell) { put_number(cell, row->perplexity_average_model, "%.4g"); }
+static void put_perplexity(const struct run_row *row, char *cell) { put_number(cell, row->perplexity, "%#.4g"); }
+static void put_worst(const struct run_row *row, char *cell) { put_number(cell, row->perplexity_worst, "%#.4g"); }
+static void put_average(const struct run_row *row, char *cell) { put_number(cell, row->perplexity_average_model, "%#.4g"); }
 static void put_js(const struct run_row *row, char *cell) { put_number(cell, row->js_distance, "%.4f"); }
 static void put_l2(const struct run_row *row, char *cell) { put_number(cell, row->l2_consensus, "%.3g"); }
 static void put_sent(const struct run_row *row, char *cell) { units_show_bytes(row->bytes_sent, cell, CELL_SIZE); }
