@@ -27,7 +27,8 @@ void alloc_free(void *memory); /* NULL is fine */
 /* *product = a * b; false on overflow. */
 bool size_mul(size_t a, size_t b, size_t *product);
 
-/* For tests: the n-th allocation from now (n >= 1) and, if `persistent`, all later ones fail; n = 0 switches this off. */
+/* For tests: the n-th allocation from now (n >= 1) and, if `persistent`, all later ones fail; n = 0 switches this off.
+ */
 void alloc_fail_at(int64_t n, bool persistent);
 
 /* For tests and reports: blocks that are allocated and not freed, over all threads. */

@@ -32,7 +32,8 @@ struct error {
 /* Clears to STATUS_OK. */
 void error_clear(struct error *error);
 
-/* Fill error (NULL is allowed: only the code is returned) and return status, so that `return error_set(...)` reads well. */
+/* Fill error (NULL is allowed: only the code is returned) and return status, so that `return error_set(...)` reads
+ * well. */
 enum status error_set(struct error *error, enum status status, const char *format, ...) PRINTF_LIKE(3, 4);
 enum status error_at(struct error *error, enum status status, const char *file, int32_t line, int32_t column,
                      const char *format, ...) PRINTF_LIKE(6, 7);

@@ -37,7 +37,8 @@ double rng_uniform(struct rng *rng) {
 
 uint32_t rng_below(struct rng *rng, uint32_t bound) {
     assert(bound > 0);
-    /* Lemire 2019 (Fast random integer generation in an interval): multiply and reject the few values that would make some results likelier. */
+    /* Lemire 2019 (Fast random integer generation in an interval): multiply and reject the few values that would make
+     * some results likelier. */
     uint64_t product = (uint64_t)rng_u32(rng) * bound;
     uint32_t threshold = -bound % bound;
     while ((uint32_t)product < threshold) product = (uint64_t)rng_u32(rng) * bound;

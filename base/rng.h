@@ -32,7 +32,8 @@ struct rng {
     uint32_t used;     /* of block, 0..4 */
 };
 
-/* The stream of (seed, purpose, round, worker) at index 0. `seed` uses all 64 bits, `round` and `worker` 32 bits each. */
+/* The stream of (seed, purpose, round, worker) at index 0. `seed` uses all 64 bits, `round` and `worker` 32 bits each.
+ */
 struct rng rng_stream(uint64_t seed, enum rng_purpose purpose, uint32_t round, uint32_t worker);
 
 uint32_t rng_u32(struct rng *rng);

@@ -34,8 +34,8 @@ NODISCARD enum status text_read_file(const char *path, size_t limit, char **cont
                                      struct error *error);
 
 /* Writes path so that others see the old file or the whole new one: temporary file beside it, fsync, rename. What
- * exists and is no regular file (/dev/null, a pipe) is written to instead. STATUS_INPUT when the place is wrong (no such
- * directory, no permission), STATUS_IO when writing fails. */
+ * exists and is no regular file (/dev/null, a pipe) is written to instead. STATUS_INPUT when the place is wrong (no
+ * such directory, no permission), STATUS_IO when writing fails. */
 NODISCARD enum status text_write_file(const char *path, const char *bytes, size_t length, struct error *error);
 
 #endif

@@ -14,16 +14,23 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         if (*path) argp_error(state, "one file at a time");
         *path = argument;
         return 0;
-    case ARGP_KEY_NO_ARGS: argp_error(state, "a file of transfers is needed"); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "a file of transfers is needed");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const struct argp parser = {NULL, parse_option, "FILE",
+static const struct argp parser = {NULL,
+                                   parse_option,
+                                   "FILE",
                                    "Plays the transfers of a YAML file over its network and prints "
                                    "name,start_s,end_s,outcome,tries in the order of the file. A transfer that is "
                                    "stalled for good or fails has outcome 'failed'.",
-                                   NULL, NULL, NULL};
+                                   NULL,
+                                   NULL,
+                                   NULL};
 
 /* Seconds with nine decimals, exactly. */
 static void print_seconds(int64_t ns) {
@@ -66,8 +73,8 @@ int command_flows(int argc, char **argv) {
     if (argp_parse(&parser, argc, argv, 0, NULL, &path) != 0) return 2;
     if (flows_read(path, &file, &error) != STATUS_OK) return report_error(&error);
     struct flow_record *records = alloc_zero((size_t)file.count, sizeof *records, "flow records", &error);
-    enum status status = records ? sim_play_flows(&file.network, file.flows, file.start_ns, file.count, records, &error)
-                                 : STATUS_MEMORY;
+    enum status status =
+        records ? sim_play_flows(&file.network, file.flows, file.start_ns, file.count, records, &error) : STATUS_MEMORY;
     if (status == STATUS_OK) print_records(&file, records);
     alloc_free(records);
     flows_clear(&file);

@@ -25,4 +25,6 @@ void interrupt_install(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-int interrupt_signal(void) { return received; }
+int interrupt_signal(void) {
+    return received;
+}

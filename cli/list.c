@@ -40,9 +40,10 @@ static void list_presets(void) {
     for (int32_t i = 0; llama_preset_name(i); i++) {
         struct llama_def def;
         if (!llama_preset(llama_preset_name(i), &def)) continue;
-        printf("  %-24s%lld parameters: %d layers, %d wide, %d heads (%d key-value), FFN %d, vocabulary %d, context %d%s\n",
-               llama_preset_name(i), (long long)llama_count_parameters(&def), def.layers, def.dim, def.heads, def.kv_heads,
-               def.ffn, def.vocab, def.context, def.tied ? ", tied head" : "");
+        printf("  %-24s%lld parameters: %d layers, %d wide, %d heads (%d key-value), FFN %d, vocabulary %d, context "
+               "%d%s\n",
+               llama_preset_name(i), (long long)llama_count_parameters(&def), def.layers, def.dim, def.heads,
+               def.kv_heads, def.ffn, def.vocab, def.context, def.tied ? ", tied head" : "");
     }
 }
 
@@ -94,9 +95,12 @@ static const struct {
     const char *name;
     void (*print)(void);
     bool by_default;
-} lists[] = {{"strategies", list_strategies, true}, {"collectives", list_collectives, true},
-             {"optimizers", list_optimizers, true}, {"presets", list_presets, true},
-             {"scenarios", list_scenarios, true},   {"backends", list_backends, true},
+} lists[] = {{"strategies", list_strategies, true},
+             {"collectives", list_collectives, true},
+             {"optimizers", list_optimizers, true},
+             {"presets", list_presets, true},
+             {"scenarios", list_scenarios, true},
+             {"backends", list_backends, true},
              {"keys", list_keys, false}};
 enum { LISTS = sizeof lists / sizeof lists[0] };
 
@@ -112,15 +116,21 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
         }
     }
     const char *nearest = text_nearest(argument, names, LISTS);
-    argp_error(state, "no list of '%s'; %s'%s'", argument, nearest ? "did you mean " : "there are strategies, ..., see ",
+    argp_error(state, "no list of '%s'; %s'%s'", argument,
+               nearest ? "did you mean " : "there are strategies, ..., see ",
                nearest ? nearest : "thinwire list --help");
     return EINVAL;
 }
 
-static const struct argp parser = {NULL, parse_option, "[WHAT...]",
-                                   "Lists strategies, collectives, optimizers, presets, scenarios, backends (the default: "
-                                   "all of these) or keys (every scenario key, as Markdown).",
-                                   NULL, NULL, NULL};
+static const struct argp parser = {
+    NULL,
+    parse_option,
+    "[WHAT...]",
+    "Lists strategies, collectives, optimizers, presets, scenarios, backends (the default: "
+    "all of these) or keys (every scenario key, as Markdown).",
+    NULL,
+    NULL,
+    NULL};
 
 int command_list(int argc, char **argv) {
     bool chosen[LISTS] = {false};

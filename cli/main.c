@@ -23,7 +23,8 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *stream) {
     fputs("thinwire plays how language models are trained over slow links: a network in virtual time,\n"
-          "real training steps, results in SQLite.\n\nUsage: thinwire COMMAND [OPTION...]\n\n", stream);
+          "real training steps, results in SQLite.\n\nUsage: thinwire COMMAND [OPTION...]\n\n",
+          stream);
     for (int i = 0; i < COMMANDS; i++)
         fprintf(stream, "  thinwire %-9s%-14s%s\n", commands[i].name, commands[i].arguments, commands[i].help);
     fputs("\nEach command has --help. Start with: thinwire run scenarios/quickstart.yaml\n", stream);

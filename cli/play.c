@@ -26,7 +26,8 @@ static void backend_text(const struct sim_def *def, bool timing_only, char *buff
     char found[160] = "";
     if (timing_only) {
         snprintf(buffer, size, "none (timing only)");
-    } else if (backend_find(def->backend, &backend, &ignored) == STATUS_OK && backend_probe(backend, found, sizeof found)) {
+    } else if (backend_find(def->backend, &backend, &ignored) == STATUS_OK &&
+               backend_probe(backend, found, sizeof found)) {
         snprintf(buffer, size, "%s (%s)", backend_name(backend), found);
     } else {
         snprintf(buffer, size, "%s", def->backend);

@@ -14,7 +14,7 @@ struct play {
     bool keep_transfers;
     int32_t jobs;
     /* out */
-    struct store *store;         /* opened when the first cell is known to play; caller closes */
+    struct store *store; /* opened when the first cell is known to play; caller closes */
     ARRAY(int64_t) run_ids;
     int64_t diverged, failed;
     struct progress progress;

@@ -25,7 +25,8 @@ static const struct argp_option option_table[] = {
 };
 
 /* The index of word among count names, or -1 after an argp error that shows the nearest. */
-static int find_name(struct argp_state *state, const char *what, const char *word, const char *const *names, int count) {
+static int find_name(struct argp_state *state, const char *what, const char *word, const char *const *names,
+                     int count) {
     for (int i = 0; i < count; i++)
         if (strcmp(word, names[i]) == 0) return i;
     const char *nearest = text_nearest(word, names, (size_t)count);
@@ -54,10 +55,18 @@ static void take_format(struct argp_state *state, struct plot_options *options, 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     struct plot_options *options = state->input;
     switch (key) {
-    case KEY_KIND: take_kind(state, options, argument); return 0;
-    case KEY_FORMAT: take_format(state, options, argument); return 0;
-    case KEY_OUT: options->def.directory = argument; return 0;
-    case KEY_SCENARIO: options->def.scenario = argument; return 0;
+    case KEY_KIND:
+        take_kind(state, options, argument);
+        return 0;
+    case KEY_FORMAT:
+        take_format(state, options, argument);
+        return 0;
+    case KEY_OUT:
+        options->def.directory = argument;
+        return 0;
+    case KEY_SCENARIO:
+        options->def.scenario = argument;
+        return 0;
     case ARGP_KEY_ARG:
         if (options->database) argp_error(state, "one database at a time");
         options->database = argument;
@@ -65,18 +74,23 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
     case ARGP_KEY_END:
         if (!options->database) argp_error(state, "a database is needed, e.g. thinwire.db");
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const struct argp parser = {option_table, parse_option, "DATABASE",
+static const struct argp parser = {option_table,
+                                   parse_option,
+                                   "DATABASE",
                                    "Draws figures with gnuplot from the database alone. Each figure stands beside the "
                                    ".gp file that made it, data included.\v"
                                    "Examples:\n"
                                    "  thinwire plot thinwire.db\n"
                                    "  thinwire plot thinwire.db --kind loss --format png\n"
                                    "  thinwire plot thinwire.db --format txt",
-                                   NULL, NULL, NULL};
+                                   NULL,
+                                   NULL,
+                                   NULL};
 
 static enum status draw(struct store *store, const struct plot_def *def, struct error *error) {
     char path[PATH_MAX];

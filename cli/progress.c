@@ -59,10 +59,11 @@ void progress_round(struct progress *progress, const struct sim_round *round) {
     double fraction = done_fraction(progress, round->round + 1);
     double remaining_s = fraction > 0 ? (now - progress->started_s) * (1 - fraction) / fraction : 0;
     double elapsed_ns = (double)round->end_ns * round->worker_count;
-    int length = snprintf(line, sizeof line, "[%lld/%lld] %s: round %d/%d, virtual %s,%s utilization %.1f %%, %.0f s left",
-                          (long long)progress->cell + 1, (long long)progress->cells, progress->name, round->round + 1,
-                          progress->rounds, virtual_time, perplexity,
-                          elapsed_ns > 0 ? 100 * (double)progress->compute_ns / elapsed_ns : 0, ceil(remaining_s));
+    int length =
+        snprintf(line, sizeof line, "[%lld/%lld] %s: round %d/%d, virtual %s,%s utilization %.1f %%, %.0f s left",
+                 (long long)progress->cell + 1, (long long)progress->cells, progress->name, round->round + 1,
+                 progress->rounds, virtual_time, perplexity,
+                 elapsed_ns > 0 ? 100 * (double)progress->compute_ns / elapsed_ns : 0, ceil(remaining_s));
     if (progress->terminal && length > progress->columns - 1) line[progress->columns - 1] = '\0';
     erase_line(progress);
     fprintf(stderr, progress->terminal ? "%s" : "%s\n", line);

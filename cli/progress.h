@@ -1,4 +1,5 @@
-/* What a person sees while cells play: one line that rewrites itself on a terminal, plain lines elsewhere. On stderr. */
+/* What a person sees while cells play: one line that rewrites itself on a terminal, plain lines elsewhere. On stderr.
+ */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -8,12 +9,12 @@ struct progress {
     bool quiet;
     bool terminal;
     int columns;
-    int64_t cell, cells;   /* the one in progress, from 0 */
-    int32_t rounds;        /* of this cell */
-    int64_t compute_ns;    /* of this cell so far, over workers */
+    int64_t cell, cells;                         /* the one in progress, from 0 */
+    int32_t rounds;                              /* of this cell */
+    int64_t compute_ns;                          /* of this cell so far, over workers */
     double started_s, cell_started_s, printed_s; /* wall clock */
-    double perplexity;     /* last known of this cell */
-    char name[160];        /* of this cell */
+    double perplexity;                           /* last known of this cell */
+    char name[160];                              /* of this cell */
 };
 
 void progress_start(struct progress *progress, bool quiet, int64_t cells);

@@ -31,12 +31,24 @@ struct run_options {
     struct error error; /* of the options themselves */
 };
 
-enum { KEY_DATABASE = 256, KEY_OUT, KEY_SET, KEY_SEEDS, KEY_JOBS, KEY_BACKEND, KEY_TIMING, KEY_NO_PLOT, KEY_JSON, KEY_TRANSFERS };
+enum {
+    KEY_DATABASE = 256,
+    KEY_OUT,
+    KEY_SET,
+    KEY_SEEDS,
+    KEY_JOBS,
+    KEY_BACKEND,
+    KEY_TIMING,
+    KEY_NO_PLOT,
+    KEY_JSON,
+    KEY_TRANSFERS
+};
 
 static const struct argp_option option_table[] = {
     {"db", KEY_DATABASE, "FILE", 0, "database for the results (default thinwire.db)", 0},
     {"out", KEY_OUT, "DIR", 0, "folder for the figures (default out)", 0},
-    {"set", KEY_SET, "KEY=VALUE", 0, "override a key of the scenario, e.g. cluster.workers=16; grid=null drops the grid", 0},
+    {"set", KEY_SET, "KEY=VALUE", 0,
+     "override a key of the scenario, e.g. cluster.workers=16; grid=null drops the grid", 0},
     {"seeds", KEY_SEEDS, "N", 0, "play every cell with N seeds", 0},
     {"jobs", KEY_JOBS, "N", 0, "threads over workers (default: one per core); changes no result", 0},
     {"backend", KEY_BACKEND, "NAME", 0, "where the arithmetic runs ('thinwire list backends')", 0},
@@ -65,48 +77,73 @@ static enum status append(struct words *words, const char *word, struct error *e
 
 static enum status take_option(int key, char *argument, struct run_options *options) {
     switch (key) {
-    case KEY_DATABASE: options->database = argument; return STATUS_OK;
-    case KEY_OUT: options->directory = argument; return STATUS_OK;
-    case KEY_SET: return append(&options->overrides, argument, &options->error);
-    case KEY_SEEDS: return parse_small("seeds", argument, &options->seeds, &options->error);
-    case KEY_JOBS: return parse_small("jobs", argument, &options->jobs, &options->error);
+    case KEY_DATABASE:
+        options->database = argument;
+        return STATUS_OK;
+    case KEY_OUT:
+        options->directory = argument;
+        return STATUS_OK;
+    case KEY_SET:
+        return append(&options->overrides, argument, &options->error);
+    case KEY_SEEDS:
+        return parse_small("seeds", argument, &options->seeds, &options->error);
+    case KEY_JOBS:
+        return parse_small("jobs", argument, &options->jobs, &options->error);
     case KEY_BACKEND:
         snprintf(options->backend_override, sizeof options->backend_override, "backend=%s", argument);
         return append(&options->overrides, options->backend_override, &options->error);
-    case KEY_TIMING: options->timing_only = true; return STATUS_OK;
-    case KEY_NO_PLOT: options->no_plot = true; return STATUS_OK;
-    case KEY_TRANSFERS: options->transfers = true; return STATUS_OK;
-    case KEY_JSON: options->json = true; return STATUS_OK;
-    case 'q': options->quiet = true; return STATUS_OK;
-    case ARGP_KEY_ARG: return append(&options->paths, argument, &options->error);
-    default: return STATUS_UNSUPPORTED;
+    case KEY_TIMING:
+        options->timing_only = true;
+        return STATUS_OK;
+    case KEY_NO_PLOT:
+        options->no_plot = true;
+        return STATUS_OK;
+    case KEY_TRANSFERS:
+        options->transfers = true;
+        return STATUS_OK;
+    case KEY_JSON:
+        options->json = true;
+        return STATUS_OK;
+    case 'q':
+        options->quiet = true;
+        return STATUS_OK;
+    case ARGP_KEY_ARG:
+        return append(&options->paths, argument, &options->error);
+    default:
+        return STATUS_UNSUPPORTED;
     }
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     struct run_options *options = state->input;
-    if (key == ARGP_KEY_END && state->arg_num == 0) argp_error(state, "a scenario file is needed, e.g. scenarios/quickstart.yaml");
+    if (key == ARGP_KEY_END && state->arg_num == 0)
+        argp_error(state, "a scenario file is needed, e.g. scenarios/quickstart.yaml");
     enum status status = take_option(key, argument, options);
     if (status == STATUS_UNSUPPORTED) return ARGP_ERR_UNKNOWN;
     return status == STATUS_OK ? 0 : EINVAL;
 }
 
 static const struct argp parser = {
-    option_table, parse_option, "SCENARIO...",
-    "Plays scenarios: every cell of their grids in turn, each for its seeds. Rounds go to the database as they end; the "
+    option_table,
+    parse_option,
+    "SCENARIO...",
+    "Plays scenarios: every cell of their grids in turn, each for its seeds. Rounds go to the database as they end; "
+    "the "
     "summary table goes to stdout, progress to stderr.\v"
     "Examples:\n"
     "  thinwire run scenarios/quickstart.yaml\n"
     "  thinwire run scenarios/quickstart.yaml --set cluster.link.bandwidth='200 Mbps' --set grid=null\n"
     "  thinwire run scenarios/gossip-utilization.yaml --timing-only\n\n"
     "Exit status: 0 all played (a diverged run is a result), 1 a failure, 2 wrong usage or input, 130 after Ctrl-C.",
-    NULL, NULL, NULL};
+    NULL,
+    NULL,
+    NULL};
 
 static enum status read_scenarios(const struct run_options *options, struct scenario **scenarios, int64_t *cells,
                                   struct error *error) {
     for (int64_t i = 0; i < options->paths.count; i++) {
-        scenarios[i] = scenario_read(options->paths.items[i], options->overrides.items, (int32_t)options->overrides.count,
-                                     options->seeds, error);
+        scenarios[i] = scenario_read(options->paths.items[i], options->overrides.items,
+                                     (int32_t)options->overrides.count, options->seeds, error);
         if (!scenarios[i]) return error->status;
         *cells += scenario_cell_count(scenarios[i]);
     }
@@ -118,7 +155,8 @@ static void draw(const struct play *play, const struct run_options *options, enu
     char path[PATH_MAX];
     struct text figure = {0};
     struct error error = {0};
-    struct plot_def def = {.kind = kind, .format = PLOT_SVG, .directory = options->directory, .columns = terminal_columns(stdout, 100)};
+    struct plot_def def = {
+        .kind = kind, .format = PLOT_SVG, .directory = options->directory, .columns = terminal_columns(stdout, 100)};
     enum status status = plot_draw(play->store, &def, path, sizeof path, NULL, &error);
     if (status == STATUS_OK) {
         fprintf(stderr, "figure: %s\n", path);
@@ -127,7 +165,8 @@ static void draw(const struct play *play, const struct run_options *options, enu
             printf("\n%s", text_get(&figure));
     } else {
         char line[700];
-        fprintf(stderr, "thinwire: warning: no %s figure: %s\n", plot_kind_name(kind), error_format(&error, line, sizeof line));
+        fprintf(stderr, "thinwire: warning: no %s figure: %s\n", plot_kind_name(kind),
+                error_format(&error, line, sizeof line));
     }
     text_clear(&figure);
 }
@@ -178,7 +217,8 @@ int command_run(int argc, char **argv) {
     if (argp_parse(&parser, argc, argv, 0, NULL, &options) != 0) {
         exit_status = report_error(&options.error);
     } else {
-        struct scenario **scenarios = alloc_zero((size_t)options.paths.count, sizeof *scenarios, "scenarios", &options.error);
+        struct scenario **scenarios =
+            alloc_zero((size_t)options.paths.count, sizeof *scenarios, "scenarios", &options.error);
         exit_status = scenarios ? play_and_report(&options, scenarios) : report_error(&options.error);
         for (int64_t i = 0; scenarios && i < options.paths.count; i++) scenario_free(scenarios[i]);
         alloc_free(scenarios);

@@ -18,29 +18,63 @@ static void put_number(char *cell, double value, const char *format) {
         snprintf(cell, CELL_SIZE, format, value);
 }
 
-static void put_scenario(const struct run_row *row, char *cell) { snprintf(cell, CELL_SIZE, "%s", row->scenario); }
-static void put_strategy(const struct run_row *row, char *cell) { snprintf(cell, CELL_SIZE, "%s", row->strategy); }
-static void put_bandwidth(const struct run_row *row, char *cell) { units_show_rate(row->bandwidth_bps, cell, CELL_SIZE); }
-static void put_workers(const struct run_row *row, char *cell) { snprintf(cell, CELL_SIZE, "%d", row->workers); }
-static void put_inner_steps(const struct run_row *row, char *cell) { snprintf(cell, CELL_SIZE, "%d", row->inner_steps); }
-static void put_failures(const struct run_row *row, char *cell) { put_number(cell, 100 * row->failure_rate, "%g %%"); }
-static void put_seed(const struct run_row *row, char *cell) { snprintf(cell, CELL_SIZE, "%lld", (long long)row->seed); }
-static void put_rounds(const struct run_row *row, char *cell) { snprintf(cell, CELL_SIZE, "%d", row->rounds); }
-static void put_utilization(const struct run_row *row, char *cell) { put_number(cell, 100 * row->utilization, "%.2f %%"); }
-static void put_perplexity(const struct run_row *row, char *cell) { put_number(cell, row->perplexity, "%#.4g"); }
-static void put_worst(const struct run_row *row, char *cell) { put_number(cell, row->perplexity_worst, "%#.4g"); }
-static void put_average(const struct run_row *row, char *cell) { put_number(cell, row->perplexity_average_model, "%#.4g"); }
-static void put_js(const struct run_row *row, char *cell) { put_number(cell, row->js_distance, "%.4f"); }
-static void put_l2(const struct run_row *row, char *cell) { put_number(cell, row->l2_consensus, "%.3g"); }
-static void put_sent(const struct run_row *row, char *cell) { units_show_bytes(row->bytes_sent, cell, CELL_SIZE); }
-static void put_lost(const struct run_row *row, char *cell) { units_show_bytes(row->bytes_lost, cell, CELL_SIZE); }
+static void put_scenario(const struct run_row *row, char *cell) {
+    snprintf(cell, CELL_SIZE, "%s", row->scenario);
+}
+static void put_strategy(const struct run_row *row, char *cell) {
+    snprintf(cell, CELL_SIZE, "%s", row->strategy);
+}
+static void put_bandwidth(const struct run_row *row, char *cell) {
+    units_show_rate(row->bandwidth_bps, cell, CELL_SIZE);
+}
+static void put_workers(const struct run_row *row, char *cell) {
+    snprintf(cell, CELL_SIZE, "%d", row->workers);
+}
+static void put_inner_steps(const struct run_row *row, char *cell) {
+    snprintf(cell, CELL_SIZE, "%d", row->inner_steps);
+}
+static void put_failures(const struct run_row *row, char *cell) {
+    put_number(cell, 100 * row->failure_rate, "%g %%");
+}
+static void put_seed(const struct run_row *row, char *cell) {
+    snprintf(cell, CELL_SIZE, "%lld", (long long)row->seed);
+}
+static void put_rounds(const struct run_row *row, char *cell) {
+    snprintf(cell, CELL_SIZE, "%d", row->rounds);
+}
+static void put_utilization(const struct run_row *row, char *cell) {
+    put_number(cell, 100 * row->utilization, "%.2f %%");
+}
+static void put_perplexity(const struct run_row *row, char *cell) {
+    put_number(cell, row->perplexity, "%#.4g");
+}
+static void put_worst(const struct run_row *row, char *cell) {
+    put_number(cell, row->perplexity_worst, "%#.4g");
+}
+static void put_average(const struct run_row *row, char *cell) {
+    put_number(cell, row->perplexity_average_model, "%#.4g");
+}
+static void put_js(const struct run_row *row, char *cell) {
+    put_number(cell, row->js_distance, "%.4f");
+}
+static void put_l2(const struct run_row *row, char *cell) {
+    put_number(cell, row->l2_consensus, "%.3g");
+}
+static void put_sent(const struct run_row *row, char *cell) {
+    units_show_bytes(row->bytes_sent, cell, CELL_SIZE);
+}
+static void put_lost(const struct run_row *row, char *cell) {
+    units_show_bytes(row->bytes_lost, cell, CELL_SIZE);
+}
 static void put_virtual(const struct run_row *row, char *cell) {
     units_show_duration((int64_t)(row->virtual_seconds * 1e9), cell, CELL_SIZE);
 }
-static void put_status(const struct run_row *row, char *cell) { snprintf(cell, CELL_SIZE, "%s", row->status); }
+static void put_status(const struct run_row *row, char *cell) {
+    snprintf(cell, CELL_SIZE, "%s", row->status);
+}
 
-/* How dear a column is when the terminal is narrow (1 = dropped first, 9 = never), and whether it is shown only when its
- * values differ between runs. */
+/* How dear a column is when the terminal is narrow (1 = dropped first, 9 = never), and whether it is shown only when
+ * its values differ between runs. */
 struct column {
     const char *title;
     void (*put)(const struct run_row *row, char *cell);

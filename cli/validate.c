@@ -11,17 +11,22 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
     return key == ARGP_KEY_ARG ? ARGP_ERR_UNKNOWN : 0;
 }
 
-static const struct argp parser = {NULL, parse_option, "SCENARIO...",
+static const struct argp parser = {NULL,
+                                   parse_option,
+                                   "SCENARIO...",
                                    "Checks scenario files: every key, unit, range and cell of the grid. Exit status 2 "
                                    "and a line with file:line:column for each file with a fault.",
-                                   NULL, NULL, NULL};
+                                   NULL,
+                                   NULL,
+                                   NULL};
 
 static int validate(const char *path) {
     struct error error = {0};
     struct scenario *scenario = scenario_read(path, NULL, 0, 0, &error);
     if (!scenario) return report_error(&error);
     int64_t cells = scenario_cell_count(scenario);
-    printf("%s: ok, scenario '%s', %lld %s\n", path, scenario_name(scenario), (long long)cells, cells == 1 ? "run" : "runs");
+    printf("%s: ok, scenario '%s', %lld %s\n", path, scenario_name(scenario), (long long)cells,
+           cells == 1 ? "run" : "runs");
     scenario_free(scenario);
     return 0;
 }

@@ -25,19 +25,21 @@ struct data {
     int32_t workers, length, vocab;
     uint64_t seed;
     struct tokens tokens;
-    struct synthetic *source;    /* NULL where the language is unknown */
+    struct synthetic *source; /* NULL where the language is unknown */
     int64_t windows;
-    int64_t *first_window;       /* [pieces + 1] window number at which each piece starts */
-    int64_t period;              /* window i is held out when i % period == period - 1 */
+    int64_t *first_window; /* [pieces + 1] window number at which each piece starts */
+    int64_t period;        /* window i is held out when i % period == period - 1 */
     int64_t held_out, training;
-    int64_t per_worker;          /* IID: windows of each */
-    int64_t *dealt;              /* non-IID: training windows sorted by worker; NULL otherwise */
-    int64_t *dealt_first;        /* [workers + 1] */
+    int64_t per_worker;   /* IID: windows of each */
+    int64_t *dealt;       /* non-IID: training windows sorted by worker; NULL otherwise */
+    int64_t *dealt_first; /* [workers + 1] */
     char identity[HASH_HEX_SIZE];
 };
 
 static const char *const kind_names[CORPUS_KINDS] = {"synthetic", "text", "shards"};
-const char *corpus_kind_name(enum corpus_kind kind) { return kind_names[kind]; }
+const char *corpus_kind_name(enum corpus_kind kind) {
+    return kind_names[kind];
+}
 
 struct data_def data_default(void) {
     return (struct data_def){.corpus = CORPUS_SYNTHETIC, .tokens = 4000000, .source_seed = 1, .validation = 0.05};
@@ -50,13 +52,17 @@ enum status data_check(const struct data_def *def, struct error *error) {
     if (def->corpus == CORPUS_SYNTHETIC && (def->tokens < 1000 || def->tokens > INT64_C(10000000000)))
         return error_set(error, STATUS_INPUT, "data.tokens is %lld; 1k to 10B is needed", (long long)def->tokens);
     if (!(def->validation > 0 && def->validation <= 0.5))
-        return error_set(error, STATUS_INPUT, "data.validation is %g; over 0 and at most 0.5 is needed", def->validation);
+        return error_set(error, STATUS_INPUT, "data.validation is %g; over 0 and at most 0.5 is needed",
+                         def->validation);
     if (!(def->non_iid_alpha >= 0 && def->non_iid_alpha <= 1e6))
-        return error_set(error, STATUS_INPUT, "data.non_iid is %g; 0 (alike) or a positive concentration is needed", def->non_iid_alpha);
+        return error_set(error, STATUS_INPUT, "data.non_iid is %g; 0 (alike) or a positive concentration is needed",
+                         def->non_iid_alpha);
     return STATUS_OK;
 }
 
-int32_t data_vocab(const struct data_def *def) { return def->corpus == CORPUS_SHARDS ? 0 : 256; }
+int32_t data_vocab(const struct data_def *def) {
+    return def->corpus == CORPUS_SHARDS ? 0 : 256;
+}
 
 /* ---- keyed permutations ---- */
 
@@ -94,7 +100,9 @@ static uint64_t order_key(uint64_t seed, uint32_t epoch, uint32_t worker) {
 static int64_t training_window(const struct data *data, int64_t index) {
     return index / (data->period - 1) * data->period + index % (data->period - 1);
 }
-static int64_t held_out_window(const struct data *data, int64_t index) { return (index + 1) * data->period - 1; }
+static int64_t held_out_window(const struct data *data, int64_t index) {
+    return (index + 1) * data->period - 1;
+}
 
 /* Window `window`: tokens [length] and targets [length], the same shifted by one. */
 static void read_window(const struct data *data, int64_t window, int32_t *tokens, int32_t *targets) {
@@ -120,7 +128,8 @@ static enum status cut_windows(struct data *data, struct error *error) {
     const char *name = data->def.corpus == CORPUS_SYNTHETIC ? "synthetic corpus" : data->def.path;
     if (data->held_out < 1 || data->per_worker < 1)
         return error_at(error, STATUS_INPUT, name, 0, 0,
-                        "%lld windows of %d tokens are too few for %d workers and a held-out share of %g; more text or a shorter context is needed",
+                        "%lld windows of %d tokens are too few for %d workers and a held-out share of %g; more text or "
+                        "a shorter context is needed",
                         (long long)data->windows, data->length + 1, data->workers, data->def.validation);
     return STATUS_OK;
 }
@@ -141,16 +150,18 @@ static void draw_shares(const struct data *data, double (*share)[REGIONS]) {
 }
 
 /* Region r is a stretch of the corpus; worker m gets the piece of it between the running sums of shares. */
-static void region_stretch(const struct data *data, double (*share)[REGIONS], int r, int32_t worker, int64_t *first, int64_t *end) {
+static void region_stretch(const struct data *data, double (*share)[REGIONS], int r, int32_t worker, int64_t *first,
+                           int64_t *end) {
     int64_t low = data->training * r / REGIONS, high = data->training * (r + 1) / REGIONS;
     double before = 0;
     for (int32_t m = 0; m < worker; m++) before += share[m][r];
     *first = low + (int64_t)floor(before * (double)(high - low));
-    *end = worker + 1 == data->workers ? high : low + (int64_t)floor((before + share[worker][r]) * (double)(high - low));
+    *end =
+        worker + 1 == data->workers ? high : low + (int64_t)floor((before + share[worker][r]) * (double)(high - low));
 }
 
 static enum status deal_by_region(struct data *data, struct error *error) {
-    double (*share)[REGIONS] = alloc_zero((size_t)data->workers, sizeof *share, "data shares", error);
+    double(*share)[REGIONS] = alloc_zero((size_t)data->workers, sizeof *share, "data shares", error);
     data->dealt = alloc_zero((size_t)data->training, sizeof *data->dealt, "data shares", error);
     data->dealt_first = alloc_zero((size_t)data->workers + 1, sizeof *data->dealt_first, "data shares", error);
     if (!share || !data->dealt || !data->dealt_first) {
@@ -172,7 +183,8 @@ static enum status deal_by_region(struct data *data, struct error *error) {
     data->dealt_first[data->workers] = next;
     alloc_free(share);
     if (starving < 0) return STATUS_OK;
-    return error_set(error, STATUS_INPUT, "data.non_iid %g leaves worker %d without a window; a larger value or more text is needed",
+    return error_set(error, STATUS_INPUT,
+                     "data.non_iid %g leaves worker %d without a window; a larger value or more text is needed",
                      data->def.non_iid_alpha, starving);
 }
 
@@ -181,15 +193,19 @@ int64_t data_worker_windows(const struct data *data, int32_t worker) {
 }
 
 int64_t data_unused_windows(const struct data *data) {
-    return data->dealt ? data->training - data->dealt_first[data->workers] : data->training - data->per_worker * data->workers;
+    return data->dealt ? data->training - data->dealt_first[data->workers]
+                       : data->training - data->per_worker * data->workers;
 }
 
-int64_t data_validation_windows(const struct data *data) { return data->held_out; }
+int64_t data_validation_windows(const struct data *data) {
+    return data->held_out;
+}
 
 int64_t data_window_id(const struct data *data, int32_t worker, int64_t sequence) {
     int64_t count = data_worker_windows(data, worker), epoch = sequence / count;
     int64_t index = permute(order_key(data->seed, (uint32_t)epoch, (uint32_t)worker), count, sequence % count);
-    return training_window(data, data->dealt ? data->dealt[data->dealt_first[worker] + index] : index * data->workers + worker);
+    return training_window(data, data->dealt ? data->dealt[data->dealt_first[worker] + index]
+                                             : index * data->workers + worker);
 }
 
 /* The same for every seed and number of workers. */
@@ -208,7 +224,8 @@ void data_batch(const struct data *data, int32_t worker, int64_t step, int32_t p
     }
 }
 
-void data_validation_batch(const struct data *data, int64_t first, int32_t sequences, int32_t *tokens, int32_t *targets) {
+void data_validation_batch(const struct data *data, int64_t first, int32_t sequences, int32_t *tokens,
+                           int32_t *targets) {
     for (int32_t i = 0; i < sequences; i++)
         read_window(data, data_validation_window_id(data, first + i), tokens + (int64_t)i * data->length,
                     targets + (int64_t)i * data->length);
@@ -219,7 +236,8 @@ double data_entropy_floor(const struct data *data, int64_t windows) {
     double sum = 0;
     const uint8_t *text = data->tokens.pieces[0].first;
     for (int64_t i = 0; i < windows; i++)
-        sum += synthetic_surprise(data->source, text + data_validation_window_id(data, i) * (data->length + 1), data->length + 1);
+        sum += synthetic_surprise(data->source, text + data_validation_window_id(data, i) * (data->length + 1),
+                                  data->length + 1);
     return sum / ((double)windows * data->length);
 }
 
@@ -238,10 +256,14 @@ static enum status open_tokens(struct data *data, struct error *error) {
         return error_set(error, STATUS_INPUT, "model.vocab is %d; the %s corpus needs %d", data->vocab,
                          corpus_kind_name(data->def.corpus), data_vocab(&data->def));
     switch (data->def.corpus) {
-    case CORPUS_SYNTHETIC: return write_synthetic(data, error);
-    case CORPUS_TEXT: return tokens_open_text(&data->tokens, data->def.path, error);
-    case CORPUS_SHARDS: return tokens_open_shards(&data->tokens, data->def.path, data->vocab, error);
-    case CORPUS_KINDS: break;
+    case CORPUS_SYNTHETIC:
+        return write_synthetic(data, error);
+    case CORPUS_TEXT:
+        return tokens_open_text(&data->tokens, data->def.path, error);
+    case CORPUS_SHARDS:
+        return tokens_open_shards(&data->tokens, data->def.path, data->vocab, error);
+    case CORPUS_KINDS:
+        break;
     }
     return STATUS_INPUT;
 }
@@ -296,4 +318,6 @@ void data_free(struct data *data) {
     alloc_free(data);
 }
 
-const char *data_identity(const struct data *data) { return data->identity; }
+const char *data_identity(const struct data *data) {
+    return data->identity;
+}

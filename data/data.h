@@ -16,12 +16,12 @@ const char *corpus_kind_name(enum corpus_kind kind); /* "synthetic", "text", "sh
 
 struct data_def {
     enum corpus_kind corpus;
-    char path[1024];        /* text: a file; shards: a glob pattern */
-    int64_t tokens;         /* synthetic: length of the corpus */
-    uint64_t source_seed;   /* synthetic: the language and its text. Apart from the run's seed, so that seeds vary
+    char path[1024];      /* text: a file; shards: a glob pattern */
+    int64_t tokens;       /* synthetic: length of the corpus */
+    uint64_t source_seed; /* synthetic: the language and its text. Apart from the run's seed, so that seeds vary
                                the training, not the task */
-    double validation;      /* fraction of windows held out, spread over the corpus; 0 < validation < 1 */
-    double non_iid_alpha;   /* 0 = workers draw alike; else Dirichlet(alpha) shares of topics or regions of the corpus */
+    double validation;    /* fraction of windows held out, spread over the corpus; 0 < validation < 1 */
+    double non_iid_alpha; /* 0 = workers draw alike; else Dirichlet(alpha) shares of topics or regions of the corpus */
 };
 
 struct data_def data_default(void);

@@ -47,7 +47,8 @@ static void spell(struct word *word, struct rng *rng) {
 
 static bool spelled_before(const struct synthetic *source, int32_t count, const struct word *word) {
     for (int32_t i = 0; i < count; i++)
-        if (source->words[i].length == word->length && memcmp(source->words[i].letters, word->letters, (size_t)word->length) == 0)
+        if (source->words[i].length == word->length &&
+            memcmp(source->words[i].letters, word->letters, (size_t)word->length) == 0)
             return true;
     return false;
 }
@@ -60,7 +61,8 @@ static void make_lexicon(struct synthetic *source, struct rng *rng) {
     }
 }
 
-/* Zipf weights over a ranking of its own for every topic, times a liking of the last word's class for the next one's. */
+/* Zipf weights over a ranking of its own for every topic, times a liking of the last word's class for the next one's.
+ */
 static void make_grammar(struct synthetic *source, struct rng *rng) {
     double liking[CLASSES][CLASSES], rank_weight[TOPICS][WORDS];
     int32_t order[WORDS];
@@ -74,7 +76,8 @@ static void make_grammar(struct synthetic *source, struct rng *rng) {
     for (int c = 0; c < CONTEXTS; c++) {
         double sum = 0;
         for (int32_t w = 0; w < WORDS; w++)
-            sum += source->probability[c][w] = rank_weight[c / CLASSES][w] * liking[c % CLASSES][source->words[w].class_index];
+            sum += source->probability[c][w] =
+                rank_weight[c / CLASSES][w] * liking[c % CLASSES][source->words[w].class_index];
         double running = 0;
         for (int32_t w = 0; w < WORDS; w++) {
             source->probability[c][w] /= sum;
@@ -90,7 +93,8 @@ static void step_contexts(const struct synthetic *source, const double *now, dou
     memset(next, 0, CONTEXTS * sizeof *next);
     for (int c = 0; c < CONTEXTS; c++) {
         double to_class[CLASSES] = {0};
-        for (int32_t w = 0; w < WORDS; w++) to_class[source->words[w].class_index] += now[c] * source->probability[c][w];
+        for (int32_t w = 0; w < WORDS; w++)
+            to_class[source->words[w].class_index] += now[c] * source->probability[c][w];
         for (int topic = 0; topic < TOPICS; topic++) {
             double keep = (1 - STAY) / TOPICS + (topic == c / CLASSES ? STAY : 0);
             for (int k = 0; k < CLASSES; k++) next[topic * CLASSES + k] += keep * to_class[k];
@@ -123,7 +127,9 @@ struct synthetic *synthetic_create(uint64_t seed, struct error *error) {
     return source;
 }
 
-void synthetic_free(struct synthetic *source) { alloc_free(source); }
+void synthetic_free(struct synthetic *source) {
+    alloc_free(source);
+}
 
 /* ---- writing ---- */
 
@@ -197,7 +203,8 @@ static double observe(struct synthetic *source, uint8_t letter) {
             continue;
         }
         for (int topic = 0; topic < TOPICS; topic++)
-            ended[topic * CLASSES + word->class_index] += h.weight * ((1 - STAY) / TOPICS + (topic == h.topic ? STAY : 0));
+            ended[topic * CLASSES + word->class_index] +=
+                h.weight * ((1 - STAY) / TOPICS + (topic == h.topic ? STAY : 0));
     }
     if (letter == ' ') /* only whole words end with it, so nothing was kept */
         for (int topic = 0; topic < TOPICS; topic++)

@@ -90,7 +90,8 @@ static enum status read_header(const char *path, struct tokens_piece *piece, int
         return STATUS_OK;
     }
     if (bytes < header_bytes)
-        return error_at(error, STATUS_INPUT, path, 0, 0, "the header is cut off at %zu of %zu bytes", bytes, header_bytes);
+        return error_at(error, STATUS_INPUT, path, 0, 0, "the header is cut off at %zu of %zu bytes", bytes,
+                        header_bytes);
     int32_t version = *width == 4 ? 7 : 1;
     if (header[1] != version)
         return error_at(error, STATUS_INPUT, path, 0, 0, "version %d at offset 4; %d is needed", header[1], version);
@@ -102,14 +103,16 @@ static enum status read_header(const char *path, struct tokens_piece *piece, int
     return STATUS_OK;
 }
 
-static enum status check_ids(const char *path, const struct tokens_piece *piece, int32_t width, int32_t vocab, struct error *error) {
+static enum status check_ids(const char *path, const struct tokens_piece *piece, int32_t width, int32_t vocab,
+                             struct error *error) {
     struct tokens view = {.width = width};
     size_t start = (size_t)((const char *)piece->first - (const char *)piece->mapping);
     for (int64_t i = 0; i < piece->count; i++) {
         uint32_t id = (uint32_t)tokens_get(&view, piece, i);
         if (id >= (uint32_t)vocab)
-            return error_at(error, STATUS_INPUT, path, 0, 0, "token %u at offset %zu; ids below the vocabulary of %d are needed",
-                            id, start + (size_t)i * (size_t)width, vocab);
+            return error_at(error, STATUS_INPUT, path, 0, 0,
+                            "token %u at offset %zu; ids below the vocabulary of %d are needed", id,
+                            start + (size_t)i * (size_t)width, vocab);
     }
     return STATUS_OK;
 }
@@ -121,7 +124,8 @@ static enum status open_shard(struct tokens *tokens, const char *path, int32_t v
     tokens->piece_count++; /* from here on tokens_close() unmaps it */
     TRY(read_header(path, piece, &width, error));
     if (tokens->width != 0 && tokens->width != width)
-        return error_at(error, STATUS_INPUT, path, 0, 0, "tokens of %d bytes, the shards before have %d", width, tokens->width);
+        return error_at(error, STATUS_INPUT, path, 0, 0, "tokens of %d bytes, the shards before have %d", width,
+                        tokens->width);
     tokens->width = width;
     return check_ids(path, piece, width, vocab, error);
 }

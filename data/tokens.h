@@ -5,11 +5,11 @@
 #include "data.h"
 
 struct tokens_piece {
-    const void *first;   /* the first token */
+    const void *first; /* the first token */
     int64_t count;
-    void *mapping;       /* munmap() it; NULL when `owned` */
+    void *mapping; /* munmap() it; NULL when `owned` */
     size_t mapping_bytes;
-    void *owned;         /* alloc_free() it */
+    void *owned; /* alloc_free() it */
 };
 
 struct tokens {
@@ -22,16 +22,20 @@ struct tokens {
 NODISCARD enum status tokens_open_text(struct tokens *tokens, const char *path, struct error *error);
 /* .bin shards by glob, in the order of their names: llm.c (magic 20240520, uint16), its Llama-3 variant (magic
  * 20240801, uint32), or headerless uint16 as nanoGPT writes. Every id is checked against vocab. */
-NODISCARD enum status tokens_open_shards(struct tokens *tokens, const char *pattern, int32_t vocab, struct error *error);
+NODISCARD enum status tokens_open_shards(struct tokens *tokens, const char *pattern, int32_t vocab,
+                                         struct error *error);
 /* Takes over `bytes` (from alloc). */
 NODISCARD enum status tokens_take(struct tokens *tokens, uint8_t *bytes, int64_t count, struct error *error);
 void tokens_close(struct tokens *tokens);
 
 static inline int32_t tokens_get(const struct tokens *tokens, const struct tokens_piece *piece, int64_t index) {
     switch (tokens->width) {
-    case 1: return ((const uint8_t *)piece->first)[index];
-    case 2: return ((const uint16_t *)piece->first)[index];
-    default: return (int32_t)((const uint32_t *)piece->first)[index];
+    case 1:
+        return ((const uint8_t *)piece->first)[index];
+    case 2:
+        return ((const uint16_t *)piece->first)[index];
+    default:
+        return (int32_t)((const uint32_t *)piece->first)[index];
     }
 }
 

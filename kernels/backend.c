@@ -12,11 +12,21 @@
 static const struct backend *const backends[] = {&backend_openblas, &backend_reference};
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
-int32_t backend_count(void) { return BACKENDS; }
-const struct backend *backend_at(int32_t index) { return backends[index]; }
-const char *backend_name(const struct backend *backend) { return backend->name; }
-const char *backend_help(const struct backend *backend) { return backend->help; }
-bool backend_probe(const struct backend *backend, char *why, size_t size) { return backend->probe(why, size); }
+int32_t backend_count(void) {
+    return BACKENDS;
+}
+const struct backend *backend_at(int32_t index) {
+    return backends[index];
+}
+const char *backend_name(const struct backend *backend) {
+    return backend->name;
+}
+const char *backend_help(const struct backend *backend) {
+    return backend->help;
+}
+bool backend_probe(const struct backend *backend, char *why, size_t size) {
+    return backend->probe(why, size);
+}
 
 enum status backend_find(const char *name, const struct backend **backend, struct error *error) {
     char why[160] = "";
@@ -32,7 +42,8 @@ enum status backend_find(const char *name, const struct backend **backend, struc
         if (wanted) return error_set(error, STATUS_UNSUPPORTED, "back end '%s' does not work here: %s", name, why);
     }
     const char *nearest = text_nearest(name, names, BACKENDS + 1);
-    return error_set(error, STATUS_INPUT, "unknown backend '%.40s'; %s", name, nearest ? nearest : "there are auto, openblas and reference");
+    return error_set(error, STATUS_INPUT, "unknown backend '%.40s'; %s", name,
+                     nearest ? nearest : "there are auto, openblas and reference");
 }
 
 /* ---- vectors in host memory ---- */
@@ -115,7 +126,8 @@ void vector_outer_momentum(const struct backend *backend, float *to, const float
     PICK(backend, outer_momentum)(to, base, outer_gradient, velocity, count, rate, momentum, nesterov);
 }
 
-double probabilities_js_distance(const struct backend *backend, const float *p, const float *q, int64_t rows, int32_t columns) {
+double probabilities_js_distance(const struct backend *backend, const float *p, const float *q, int64_t rows,
+                                 int32_t columns) {
     return PICK(backend, js_distance)(p, q, rows, columns);
 }
 
@@ -150,7 +162,8 @@ void compute_free(struct compute *compute) {
 
 void compute_gradient(struct compute *compute, const float *parameters, const int32_t *tokens, const int32_t *targets,
                       int32_t sequences, double normalizer, bool accumulate, float *gradient, double *loss_sum) {
-    compute->backend->gradient(compute->activations, parameters, tokens, targets, sequences, normalizer, accumulate, gradient, loss_sum);
+    compute->backend->gradient(compute->activations, parameters, tokens, targets, sequences, normalizer, accumulate,
+                               gradient, loss_sum);
 }
 
 void compute_loss(struct compute *compute, const float *parameters, const int32_t *tokens, const int32_t *targets,

@@ -16,16 +16,16 @@
 /* ---- the model's shape ---- */
 
 struct llama_def {
-    int32_t dim;          /* width of the residual stream; divisible by heads, dim / heads even */
+    int32_t dim; /* width of the residual stream; divisible by heads, dim / heads even */
     int32_t layers;
-    int32_t heads;        /* query heads */
-    int32_t kv_heads;     /* key and value heads; divides heads */
-    int32_t ffn;          /* width of the SwiGLU hidden layer */
+    int32_t heads;    /* query heads */
+    int32_t kv_heads; /* key and value heads; divides heads */
+    int32_t ffn;      /* width of the SwiGLU hidden layer */
     int32_t vocab;
-    int32_t context;      /* tokens of a training sequence */
+    int32_t context; /* tokens of a training sequence */
     double rope_theta;
     double norm_epsilon;
-    bool tied;            /* the LM head is the embedding */
+    bool tied; /* the LM head is the embedding */
 };
 
 struct llama_def llama_default(void); /* preset tiny */
@@ -44,14 +44,14 @@ enum llama_tensor_kind {
 };
 
 struct llama_tensor {
-    char name[48];            /* "layer0.query" */
+    char name[48]; /* "layer0.query" */
     char hugging_face_name[64];
     enum llama_tensor_kind kind;
-    int32_t layer;            /* -1 outside the layers */
-    int32_t block;            /* index of its block */
-    int64_t offset;           /* of its first float in the parameter vector, row-major [rows, columns] */
-    int64_t rows, columns;    /* a norm's gain has columns = 1 */
-    bool decay;               /* weight decay applies */
+    int32_t layer;         /* -1 outside the layers */
+    int32_t block;         /* index of its block */
+    int64_t offset;        /* of its first float in the parameter vector, row-major [rows, columns] */
+    int64_t rows, columns; /* a norm's gain has columns = 1 */
+    bool decay;            /* weight decay applies */
 };
 
 struct llama; /* the layout: constant after llama_create, shared by all threads */
@@ -59,7 +59,7 @@ struct llama; /* the layout: constant after llama_create, shared by all threads 
 NODISCARD struct llama *llama_create(const struct llama_def *def, struct error *error);
 void llama_free(struct llama *model); /* NULL is fine */
 const struct llama_def *llama_get_def(const struct llama *model);
-int64_t llama_parameters(const struct llama *model); /* floats of the vector */
+int64_t llama_parameters(const struct llama *model);         /* floats of the vector */
 int64_t llama_count_parameters(const struct llama_def *def); /* the same without making one; no overflow up to 1e15 */
 int32_t llama_tensor_count(const struct llama *model);
 const struct llama_tensor *llama_tensor(const struct llama *model, int32_t index);
@@ -91,7 +91,8 @@ int32_t backend_count(void);
 const struct backend *backend_at(int32_t index);
 const char *backend_name(const struct backend *backend);
 const char *backend_help(const struct backend *backend);
-/* Whether it works on this machine; `why` gets what was found ("OpenBLAS 0.3.21, SkylakeX kernels") or what is missing. */
+/* Whether it works on this machine; `why` gets what was found ("OpenBLAS 0.3.21, SkylakeX kernels") or what is missing.
+ */
 bool backend_probe(const struct backend *backend, char *why, size_t size);
 /* By name; "auto" takes the best that works. STATUS_INPUT for an unknown name (with the nearest), STATUS_UNSUPPORTED
  * with the reason when it does not work here. */
@@ -145,7 +146,8 @@ double probabilities_js_distance(const struct backend *backend, const float *p, 
 void vector_fill(const struct backend *backend, float *to, float value, int64_t count);
 void vector_copy(const struct backend *backend, float *to, const float *from, int64_t count);
 /* to[i] = sum_k weights[k] * inputs[k][i], summed in double in the order of k, rounded once. `to` may be one of the
- * inputs. A weight of 0 skips its input (a NaN there does not pass); a single weight of 1 copies exactly. terms <= 4096. */
+ * inputs. A weight of 0 skips its input (a NaN there does not pass); a single weight of 1 copies exactly. terms <=
+ * 4096. */
 void vector_combine(const struct backend *backend, float *to, int32_t terms, const float *const *inputs,
                     const double *weights, int64_t count);
 double vector_square_norm(const struct backend *backend, const float *vector, int64_t count);
@@ -163,9 +165,9 @@ struct adamw_step {
 void vector_adamw(const struct backend *backend, float *parameters, const float *gradient, float *first, float *second,
                   int64_t count, const struct adamw_step *step);
 
-/* Outer momentum (Nesterov: Factored Gossip DiLoCo, arXiv 2606.22768, outer step): velocity = momentum * velocity + outer_gradient, then
- * to = base - rate * (outer_gradient + momentum * velocity) with nesterov, else to = base - rate * velocity.
- * `to` may be `base`. */
+/* Outer momentum (Nesterov: Factored Gossip DiLoCo, arXiv 2606.22768, outer step): velocity = momentum * velocity +
+ * outer_gradient, then to = base - rate * (outer_gradient + momentum * velocity) with nesterov, else to = base - rate *
+ * velocity. `to` may be `base`. */
 void vector_outer_momentum(const struct backend *backend, float *to, const float *base, const float *outer_gradient,
                            float *velocity, int64_t count, double rate, double momentum, bool nesterov);
 

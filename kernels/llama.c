@@ -25,8 +25,12 @@ static const struct {
 };
 enum { PRESETS = sizeof presets / sizeof presets[0] };
 
-struct llama_def llama_default(void) { return presets[0].def; }
-const char *llama_preset_name(int32_t index) { return index >= 0 && index < PRESETS ? presets[index].name : NULL; }
+struct llama_def llama_default(void) {
+    return presets[0].def;
+}
+const char *llama_preset_name(int32_t index) {
+    return index >= 0 && index < PRESETS ? presets[index].name : NULL;
+}
 
 bool llama_preset(const char *name, struct llama_def *def) {
     for (int i = 0; i < PRESETS; i++) {
@@ -52,19 +56,29 @@ enum status llama_check(const struct llama_def *d, struct error *error) {
     TRY(check_range("vocab", d->vocab, 2, 1 << 24, error));
     TRY(check_range("context", d->context, 1, 1 << 20, error));
     if (d->dim % d->heads != 0 || d->dim / d->heads % 2 != 0)
-        return error_set(error, STATUS_INPUT, "model.dim is %d; an even multiple of model.heads (%d) is needed", d->dim, d->heads);
+        return error_set(error, STATUS_INPUT, "model.dim is %d; an even multiple of model.heads (%d) is needed", d->dim,
+                         d->heads);
     if (d->heads % d->kv_heads != 0)
-        return error_set(error, STATUS_INPUT, "model.kv_heads is %d; a divisor of model.heads (%d) is needed", d->kv_heads, d->heads);
+        return error_set(error, STATUS_INPUT, "model.kv_heads is %d; a divisor of model.heads (%d) is needed",
+                         d->kv_heads, d->heads);
     if (!(d->rope_theta > 1 && d->rope_theta <= 1e12))
         return error_set(error, STATUS_INPUT, "model.rope_theta is %g; a number over 1 is needed", d->rope_theta);
     if (!(d->norm_epsilon > 0 && d->norm_epsilon < 1))
-        return error_set(error, STATUS_INPUT, "model.norm_epsilon is %g; a number between 0 and 1 is needed", d->norm_epsilon);
+        return error_set(error, STATUS_INPUT, "model.norm_epsilon is %g; a number between 0 and 1 is needed",
+                         d->norm_epsilon);
     return STATUS_OK;
 }
 
 /* ---- layout ---- */
 
-enum block_group { BLOCK_EMBEDDING, BLOCK_LAYER_ATTENTION, BLOCK_LAYER_MLP, BLOCK_LAYER_NORMS, BLOCK_FINAL_NORM, BLOCK_HEAD };
+enum block_group {
+    BLOCK_EMBEDDING,
+    BLOCK_LAYER_ATTENTION,
+    BLOCK_LAYER_MLP,
+    BLOCK_LAYER_NORMS,
+    BLOCK_FINAL_NORM,
+    BLOCK_HEAD
+};
 enum initial { INITIAL_NORMAL, INITIAL_RESIDUAL, INITIAL_ONE };
 
 static bool group_in_layer(enum block_group group) {
@@ -79,7 +93,8 @@ struct tensor_kind {
 };
 
 static const struct tensor_kind kinds[LLAMA_TENSOR_KINDS] = {
-#define LLAMA_TENSOR(kind, name, hf, rows, columns, initial, decay, block) {name, hf, INITIAL_##initial, decay, BLOCK_##block},
+#define LLAMA_TENSOR(kind, name, hf, rows, columns, initial, decay, block)                                             \
+    {name, hf, INITIAL_##initial, decay, BLOCK_##block},
 #include "llama_tensors.def"
 #undef LLAMA_TENSOR
 };
@@ -87,10 +102,15 @@ static const struct tensor_kind kinds[LLAMA_TENSOR_KINDS] = {
 static void tensor_shape(const struct llama_def *d, enum llama_tensor_kind kind, int64_t *rows, int64_t *columns) {
     switch (kind) {
 #define LLAMA_TENSOR(kind, name, hf, row_count, column_count, initial, decay, block)                                   \
-    case LLAMA_##kind: *rows = row_count; *columns = column_count; break;
+    case LLAMA_##kind:                                                                                                 \
+        *rows = row_count;                                                                                             \
+        *columns = column_count;                                                                                       \
+        break;
 #include "llama_tensors.def"
 #undef LLAMA_TENSOR
-    case LLAMA_TENSOR_KINDS: *rows = *columns = 0; break;
+    case LLAMA_TENSOR_KINDS:
+        *rows = *columns = 0;
+        break;
     }
 }
 
@@ -116,12 +136,18 @@ int64_t llama_count_parameters(const struct llama_def *def) {
 /* Blocks in order: embedding, three per layer, final norm, head. */
 static int32_t block_index(const struct llama_def *def, enum block_group group, int32_t layer) {
     switch (group) {
-    case BLOCK_EMBEDDING: return 0;
-    case BLOCK_LAYER_ATTENTION: return 1 + 3 * layer;
-    case BLOCK_LAYER_MLP: return 2 + 3 * layer;
-    case BLOCK_LAYER_NORMS: return 3 + 3 * layer;
-    case BLOCK_FINAL_NORM: return 1 + 3 * def->layers;
-    case BLOCK_HEAD: return 2 + 3 * def->layers;
+    case BLOCK_EMBEDDING:
+        return 0;
+    case BLOCK_LAYER_ATTENTION:
+        return 1 + 3 * layer;
+    case BLOCK_LAYER_MLP:
+        return 2 + 3 * layer;
+    case BLOCK_LAYER_NORMS:
+        return 3 + 3 * layer;
+    case BLOCK_FINAL_NORM:
+        return 1 + 3 * def->layers;
+    case BLOCK_HEAD:
+        return 2 + 3 * def->layers;
     }
     return -1;
 }
@@ -132,7 +158,8 @@ static void name_blocks(struct llama *model) {
     snprintf(model->block_names[0], sizeof model->block_names[0], "embedding");
     for (int32_t layer = 0; layer < layers; layer++)
         for (int part = 0; part < 3; part++)
-            snprintf(model->block_names[1 + 3 * layer + part], sizeof model->block_names[0], "layer%d.%s", layer, layer_parts[part]);
+            snprintf(model->block_names[1 + 3 * layer + part], sizeof model->block_names[0], "layer%d.%s", layer,
+                     layer_parts[part]);
     snprintf(model->block_names[1 + 3 * layers], sizeof model->block_names[0], "final_norm");
     if (!model->def.tied) snprintf(model->block_names[2 + 3 * layers], sizeof model->block_names[0], "head");
 }
@@ -184,9 +211,11 @@ struct llama *llama_create(const struct llama_def *def, struct error *error) {
     if (!model) return NULL;
     model->def = *def;
     model->block_count = 2 + 3 * def->layers + !def->tied;
-    model->tensors = alloc_zero((size_t)def->layers * LLAMA_TENSOR_KINDS + LLAMA_TENSOR_KINDS, sizeof *model->tensors, "model layout", error);
+    model->tensors = alloc_zero((size_t)def->layers * LLAMA_TENSOR_KINDS + LLAMA_TENSOR_KINDS, sizeof *model->tensors,
+                                "model layout", error);
     model->block_names = alloc_zero((size_t)model->block_count, sizeof *model->block_names, "model layout", error);
-    model->block_parameters = alloc_zero((size_t)model->block_count, sizeof *model->block_parameters, "model layout", error);
+    model->block_parameters =
+        alloc_zero((size_t)model->block_count, sizeof *model->block_parameters, "model layout", error);
     if (!model->tensors || !model->block_names || !model->block_parameters) {
         llama_free(model);
         return NULL;
@@ -205,16 +234,30 @@ void llama_free(struct llama *model) {
     alloc_free(model);
 }
 
-const struct llama_def *llama_get_def(const struct llama *model) { return &model->def; }
-int64_t llama_parameters(const struct llama *model) { return model->parameters; }
-int32_t llama_tensor_count(const struct llama *model) { return model->tensor_count; }
-const struct llama_tensor *llama_tensor(const struct llama *model, int32_t index) { return &model->tensors[index]; }
+const struct llama_def *llama_get_def(const struct llama *model) {
+    return &model->def;
+}
+int64_t llama_parameters(const struct llama *model) {
+    return model->parameters;
+}
+int32_t llama_tensor_count(const struct llama *model) {
+    return model->tensor_count;
+}
+const struct llama_tensor *llama_tensor(const struct llama *model, int32_t index) {
+    return &model->tensors[index];
+}
 
 /* ---- blocks ---- */
 
-int32_t llama_block_count(const struct llama *model) { return model->block_count; }
-const char *llama_block_name(const struct llama *model, int32_t block) { return model->block_names[block]; }
-int64_t llama_block_parameters(const struct llama *model, int32_t block) { return model->block_parameters[block]; }
+int32_t llama_block_count(const struct llama *model) {
+    return model->block_count;
+}
+const char *llama_block_name(const struct llama *model, int32_t block) {
+    return model->block_names[block];
+}
+int64_t llama_block_parameters(const struct llama *model, int32_t block) {
+    return model->block_parameters[block];
+}
 
 /* "layer3" means the blocks "layer3.…", "norms" every block that is a norm's. */
 static bool block_matches(const char *block, const char *name) {
@@ -238,7 +281,8 @@ enum status llama_select_blocks(const struct llama *model, const char *name, boo
         const char *candidate = model->block_names[block];
         nearest = text_nearest(name, &candidate, 1);
     }
-    return error_set(error, STATUS_INPUT, "unknown block '%.40s'; %s%s", name, nearest ? "did you mean " : "blocks are ",
+    return error_set(error, STATUS_INPUT, "unknown block '%.40s'; %s%s", name,
+                     nearest ? "did you mean " : "blocks are ",
                      nearest ? nearest : "embedding, layer0, layer0.attention, ..., norms, final_norm, head");
 }
 

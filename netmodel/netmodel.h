@@ -26,24 +26,24 @@
 
 struct host_def {
     char name[48];
-    bool has_links;     /* false: no links of its own, only its routes' */
-    double up_Bps;      /* bytes per second; INFINITY = no limit */
+    bool has_links; /* false: no links of its own, only its routes' */
+    double up_Bps;  /* bytes per second; INFINITY = no limit */
     double down_Bps;
     int64_t latency_ns; /* of its up-link: paid once by every flow that leaves it */
 };
 
 struct link_change { /* from at_ns on */
     int64_t at_ns;
-    bool up;               /* false: the link is down */
-    double bandwidth_Bps;  /* negative: as before */
+    bool up;              /* false: the link is down */
+    double bandwidth_Bps; /* negative: as before */
 };
 
 struct link_def {
     char name[48];
     double bandwidth_Bps;
     int64_t latency_ns;
-    bool shared;                   /* false: each flow may use the whole bandwidth */
-    bool cut_when_down;            /* a link going down fails its flows, those in their latency too; else they stall */
+    bool shared;        /* false: each flow may use the whole bandwidth */
+    bool cut_when_down; /* a link going down fails its flows, those in their latency too; else they stall */
     const struct link_change *changes; /* ascending at_ns; equal times in order; owned by the caller, copied */
     int32_t change_count;
 };
@@ -51,7 +51,7 @@ struct link_def {
 struct route_def {
     int32_t source, destination; /* host indices */
     bool both_ways;
-    const int32_t *links;        /* link indices in order; a link named twice is used twice */
+    const int32_t *links; /* link indices in order; a link named twice is used twice */
     int32_t link_count;
 };
 
@@ -70,17 +70,17 @@ NODISCARD enum status network_check(const struct network_def *def, struct error 
 struct network;
 
 NODISCARD struct network *network_create(const struct network_def *def, struct error *error); /* def is copied */
-void network_free(struct network *network); /* NULL is fine */
+void network_free(struct network *network);                                                   /* NULL is fine */
 
 /* ---- flows and collectives ---- */
 
 struct flow_def {
     int32_t source, destination;
-    int64_t bytes;          /* 0 takes its latency alone */
-    double rate_cap_Bps;    /* 0 or INFINITY = none */
-    int64_t delay_ns;       /* spent before the latency, with no use of bandwidth */
-    int32_t retries;        /* how often a cut flow starts again from zero bytes */
-    int64_t backoff_ns;     /* waited before each retry */
+    int64_t bytes;       /* 0 takes its latency alone */
+    double rate_cap_Bps; /* 0 or INFINITY = none */
+    int64_t delay_ns;    /* spent before the latency, with no use of bandwidth */
+    int32_t retries;     /* how often a cut flow starts again from zero bytes */
+    int64_t backoff_ns;  /* waited before each retry */
 };
 
 enum collective_kind {
@@ -118,21 +118,21 @@ NODISCARD enum status network_start_collective(struct network *network, int64_t 
 void network_cancel(struct network *network, int64_t id);
 
 enum network_event_kind {
-    NETWORK_TRANSFER,      /* one flow ended (a flow's own, or one message of a collective) */
-    NETWORK_MEMBER_DONE,   /* a collective has ended for one member: it has sent and received all its messages */
-    NETWORK_DONE           /* a flow or collective has ended for all */
+    NETWORK_TRANSFER,    /* one flow ended (a flow's own, or one message of a collective) */
+    NETWORK_MEMBER_DONE, /* a collective has ended for one member: it has sent and received all its messages */
+    NETWORK_DONE         /* a flow or collective has ended for all */
 };
 
 struct network_event {
     enum network_event_kind kind;
-    int64_t id;          /* of the flow or collective */
-    int64_t time_ns;     /* when */
-    int64_t start_ns;    /* TRANSFER, DONE: when it started (first try) */
+    int64_t id;                  /* of the flow or collective */
+    int64_t time_ns;             /* when */
+    int64_t start_ns;            /* TRANSFER, DONE: when it started (first try) */
     int32_t source, destination; /* TRANSFER: hosts. MEMBER_DONE: source = the member's host */
-    int64_t bytes;       /* TRANSFER: delivered. DONE: sent over all messages */
-    int64_t bytes_lost;  /* TRANSFER: moved by tries that were cut */
-    bool ok;             /* false: cut and out of retries */
-    int32_t tries;       /* TRANSFER: 1 + retries used */
+    int64_t bytes;               /* TRANSFER: delivered. DONE: sent over all messages */
+    int64_t bytes_lost;          /* TRANSFER: moved by tries that were cut */
+    bool ok;                     /* false: cut and out of retries */
+    int32_t tries;               /* TRANSFER: 1 + retries used */
 };
 
 /* Earliest time at which something happens in the network; TIME_NEVER when nothing will. */

@@ -16,7 +16,8 @@ static void step(const struct optimizer_step *s) {
                                    .gradient_scale = s->gradient_scale,
                                    .step = s->step};
         int64_t at = first->offset;
-        vector_adamw(s->backend, s->parameters + at, s->gradient + at, s->state[0] + at, s->state[1] + at, count, &adamw);
+        vector_adamw(s->backend, s->parameters + at, s->gradient + at, s->state[0] + at, s->state[1] + at, count,
+                     &adamw);
     }
 }
 

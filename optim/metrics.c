@@ -13,17 +13,19 @@ struct metrics {
     int32_t workers, threads, length, vocab;
     int64_t windows, js_windows;
     float *average;
-    int32_t *same_as;             /* [workers] the first worker with equal parameters */
-    int32_t average_same;         /* a worker that equals the average, or -1 */
-    double *losses;               /* [workers + 1, max(windows, js_windows)] per window */
-    double *squares;              /* [workers] */
-    struct compute **compute;     /* [threads] */
-    int32_t *tokens;              /* [threads, 2 length] */
-    float **probabilities;        /* [threads] two windows of them: the average's and a worker's */
-    float *const *parameters;     /* of the call in progress */
+    int32_t *same_as;         /* [workers] the first worker with equal parameters */
+    int32_t average_same;     /* a worker that equals the average, or -1 */
+    double *losses;           /* [workers + 1, max(windows, js_windows)] per window */
+    double *squares;          /* [workers] */
+    struct compute **compute; /* [threads] */
+    int32_t *tokens;          /* [threads, 2 length] */
+    float **probabilities;    /* [threads] two windows of them: the average's and a worker's */
+    float *const *parameters; /* of the call in progress */
 };
 
-static int64_t window_count(int64_t tokens, int32_t length) { return (tokens + length - 1) / length; }
+static int64_t window_count(int64_t tokens, int32_t length) {
+    return (tokens + length - 1) / length;
+}
 
 size_t metrics_bytes(const struct evaluate_def *def, const struct llama *model, const struct backend *backend,
                      int32_t workers, int32_t threads) {
@@ -99,7 +101,9 @@ void metrics_free(struct metrics *m) {
     alloc_free(m);
 }
 
-int64_t metrics_windows(const struct metrics *metrics) { return metrics->windows; }
+int64_t metrics_windows(const struct metrics *metrics) {
+    return metrics->windows;
+}
 
 /* ---- L2 ---- */
 
@@ -120,7 +124,8 @@ static void average_piece(void *context, int64_t index, int32_t thread) {
 static void distance_of(void *context, int64_t worker, int32_t thread) {
     const struct metrics *m = context;
     (void)thread;
-    m->squares[worker] = vector_square_distance(m->backend, m->parameters[worker], m->average, llama_parameters(m->model));
+    m->squares[worker] =
+        vector_square_distance(m->backend, m->parameters[worker], m->average, llama_parameters(m->model));
 }
 
 /* Who has the same parameters, bit for bit. */
@@ -165,7 +170,8 @@ static void js_window(void *context, int64_t window, int32_t thread) {
             continue;
         }
         compute_probabilities(m->compute[thread], m->parameters[w], tokens, 1, own);
-        m->losses[w * m->js_windows + window] = probabilities_js_distance(m->backend, average, own, m->length, m->vocab);
+        m->losses[w * m->js_windows + window] =
+            probabilities_js_distance(m->backend, average, own, m->length, m->vocab);
     }
 }
 
@@ -196,8 +202,8 @@ static void loss_window(void *context, int64_t index, int32_t thread) {
     int32_t *tokens = m->tokens + (int64_t)thread * 2 * m->length;
     if (model < m->workers ? m->same_as[model] != model : m->average_same >= 0) return;
     data_validation_batch(m->data, window, 1, tokens, tokens + m->length);
-    compute_loss(m->compute[thread], model < m->workers ? m->parameters[model] : m->average, tokens, tokens + m->length, 1,
-                 &m->losses[index]);
+    compute_loss(m->compute[thread], model < m->workers ? m->parameters[model] : m->average, tokens, tokens + m->length,
+                 1, &m->losses[index]);
 }
 
 double metrics_perplexity(struct metrics *m, float *const *parameters, double *perplexity, struct pool *pool) {

@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* Each worker in turn, if still free, takes a random free one: uniform over perfect matchings, O(M log M) draws. With an
- * odd number a phantom joins in, whose partner stays alone. */
+/* Each worker in turn, if still free, takes a random free one: uniform over perfect matchings, O(M log M) draws. With
+ * an odd number a phantom joins in, whose partner stays alone. */
 void mixing_draw_pairs(uint64_t seed, int32_t round, int32_t operation, int32_t workers, int32_t *partner) {
     struct rng rng = rng_stream(seed, RNG_MIX_PAIRS, (uint32_t)round, (uint32_t)operation);
     const int32_t phantom = workers % 2 ? workers : -1, places = workers + workers % 2;
@@ -38,9 +38,14 @@ int32_t mixing_contributors(const struct mixing *mixing, int32_t workers) {
     int32_t count = mixing->kind == MIXING_PAIRS ? workers % 2 : 0;
     for (int32_t m = 0; m < workers; m++) {
         switch (mixing->kind) {
-        case MIXING_NONE: break;
-        case MIXING_MEAN: count += contributes(mixing, m); break;
-        case MIXING_PAIRS: count += mixing->member[m] != m; break;
+        case MIXING_NONE:
+            break;
+        case MIXING_MEAN:
+            count += contributes(mixing, m);
+            break;
+        case MIXING_PAIRS:
+            count += mixing->member[m] != m;
+            break;
         }
     }
     return count;
@@ -62,7 +67,8 @@ static int32_t own_row(int32_t worker, int32_t *sources, double *weights) {
 
 int32_t mixing_row(const struct mixing *mixing, int32_t workers, int32_t worker, int32_t *sources, double *weights) {
     switch (mixing->kind) {
-    case MIXING_NONE: return own_row(worker, sources, weights);
+    case MIXING_NONE:
+        return own_row(worker, sources, weights);
     case MIXING_MEAN: {
         int32_t count = mean_row(mixing, workers, sources, weights);
         return count > 0 ? count : own_row(worker, sources, weights);
@@ -82,7 +88,8 @@ int32_t mixing_row(const struct mixing *mixing, int32_t workers, int32_t worker,
 /* ---- mixing ---- */
 
 /* The mean of some workers on one piece of the vectors, given to some. */
-static void mix_global(const struct mix_task *task, int64_t at, int64_t count, float *piece, const float **sources, double *weights) {
+static void mix_global(const struct mix_task *task, int64_t at, int64_t count, float *piece, const float **sources,
+                       double *weights) {
     int32_t terms = 0;
     for (int32_t m = 0; m < task->workers; m++)
         if (contributes(task->mixing, m)) sources[terms++] = task->vectors[m] + at;
@@ -113,11 +120,15 @@ static void mix_piece(void *context, int64_t index, int32_t thread) {
     int64_t left = task->ranges[r].count - index * MIX_PIECE, count = left < MIX_PIECE ? left : MIX_PIECE;
     float *piece = task->pieces + (int64_t)thread * MIX_PIECE;
     switch (task->mixing->kind) {
-    case MIXING_NONE: break;
-    case MIXING_MEAN:
-        mix_global(task, at, count, piece, task->sources + (int64_t)thread * task->workers, task->weights + (int64_t)thread * task->workers);
+    case MIXING_NONE:
         break;
-    case MIXING_PAIRS: mix_pairs(task, at, count, piece); break;
+    case MIXING_MEAN:
+        mix_global(task, at, count, piece, task->sources + (int64_t)thread * task->workers,
+                   task->weights + (int64_t)thread * task->workers);
+        break;
+    case MIXING_PAIRS:
+        mix_pairs(task, at, count, piece);
+        break;
     }
 }
 

@@ -15,9 +15,9 @@ struct mix_task {
     float *const *vectors;
     const struct range *ranges;
     int32_t range_count;
-    float *pieces;             /* [threads, MIX_PIECE] scratch */
-    const float **sources;     /* [threads, workers] scratch */
-    double *weights;           /* [threads, workers] scratch */
+    float *pieces;         /* [threads, MIX_PIECE] scratch */
+    const float **sources; /* [threads, workers] scratch */
+    double *weights;       /* [threads, workers] scratch */
 };
 enum { MIX_PIECE = 8192 };
 void mix_vectors(const struct mix_task *task, struct pool *pool);

@@ -40,11 +40,11 @@ const char *mix_label_name(enum mix_label label); /* "mix1" */
 
 struct op {
     enum op_kind kind;
-    int32_t count;               /* REPEAT, INNER: how often; 0 = H, the strategy's inner steps */
-    enum mix_label label;        /* BEGIN, AWAIT, MIX */
-    enum mix_quantity quantity;  /* BEGIN, MIX */
-    enum mix_group group;        /* BEGIN, MIX */
-    bool subset;                 /* BEGIN, MIX: only the strategy's subset of blocks is mixed (and sent) */
+    int32_t count;              /* REPEAT, INNER: how often; 0 = H, the strategy's inner steps */
+    enum mix_label label;       /* BEGIN, AWAIT, MIX */
+    enum mix_quantity quantity; /* BEGIN, MIX */
+    enum mix_group group;       /* BEGIN, MIX */
+    bool subset;                /* BEGIN, MIX: only the strategy's subset of blocks is mixed (and sent) */
 };
 
 #define PROGRAM_MAX_OPS 32
@@ -54,7 +54,8 @@ struct program {
 };
 
 /* One op per line of text, as op_print writes it: "begin mix1 parameters global", "inner H", "await mix1",
- * "mix2 outer_gradient pairs subset", "repeat H", "mix gradient global", "outer". STATUS_INPUT with the nearest word. */
+ * "mix2 outer_gradient pairs subset", "repeat H", "mix gradient global", "outer". STATUS_INPUT with the nearest word.
+ */
 NODISCARD enum status op_parse(const char *text, struct op *op, struct error *error);
 char *op_print(const struct op *op, char *buffer, size_t size);
 /* Balanced repeats, no nesting; every begin awaited once before the round ends and no label begun twice; a gradient
@@ -74,7 +75,7 @@ int32_t program_operation(const struct program *program, int32_t op);
 
 #define SUBSET_MAX 64
 struct strategy_def {
-    char name[48];               /* of the table, or the scenario's own */
+    char name[48]; /* of the table, or the scenario's own */
     struct program program;
     int32_t inner_steps;         /* H */
     char subset[SUBSET_MAX][48]; /* block selectors for llama_select_blocks */
@@ -82,7 +83,8 @@ struct strategy_def {
 };
 struct strategy_def strategy_default(void); /* DiLoCo, H = 50 */
 int32_t strategy_count(void);
-const char *strategy_name(int32_t index); /* "DDP", "LocalSGD", "DiLoCo", "GlobalM1", "GlobalM1LocalM2", "GlobalM1LocalM2-subset", "LocalM1M2", "NoMixing" */
+const char *strategy_name(int32_t index); /* "DDP", "LocalSGD", "DiLoCo", "GlobalM1", "GlobalM1LocalM2",
+                                             "GlobalM1LocalM2-subset", "LocalM1M2", "NoMixing" */
 const char *strategy_help(int32_t index);
 /* Sets name and program (and the default subset: embedding, head, layer0, where the program uses one and none is
  * given); inner_steps stays. STATUS_INPUT with the nearest name. */
@@ -91,14 +93,14 @@ NODISCARD enum status strategy_find(const char *name, struct strategy_def *def, 
 /* ---- what really happened: the realised schedule ---- */
 
 enum mixing_kind {
-    MIXING_NONE,  /* everybody keeps its own */
-    MIXING_MEAN,  /* everybody gets the mean over workers with member[m] = 1; nobody contributing = NONE */
-    MIXING_PAIRS  /* member[m] = partner, or m itself */
+    MIXING_NONE, /* everybody keeps its own */
+    MIXING_MEAN, /* everybody gets the mean over workers with member[m] = 1; nobody contributing = NONE */
+    MIXING_PAIRS /* member[m] = partner, or m itself */
 };
 struct mixing {
     enum mixing_kind kind;
-    int32_t op;       /* index in the program */
-    int32_t *member;  /* [workers]; NULL for NONE, and for a MEAN to which all contribute */
+    int32_t op;      /* index in the program */
+    int32_t *member; /* [workers]; NULL for NONE, and for a MEAN to which all contribute */
 };
 /* All mixes of one round in the order in which the program executes them (repeats unrolled). */
 struct realised_round {
@@ -131,16 +133,16 @@ enum schedule_kind { SCHEDULE_CONSTANT, SCHEDULE_COSINE, SCHEDULE_WSD, SCHEDULE_
 const char *schedule_name(enum schedule_kind kind); /* "constant", "cosine", "wsd" (warm-up, stable, decay) */
 
 struct train_def {
-    int64_t tokens;        /* training tokens over all workers together; ignored when rounds > 0 */
-    int32_t rounds;        /* 0 = as many as the tokens give */
-    int32_t batch;         /* sequences per worker and micro-batch */
-    int32_t accumulation;  /* micro-batches per inner step */
+    int64_t tokens;       /* training tokens over all workers together; ignored when rounds > 0 */
+    int32_t rounds;       /* 0 = as many as the tokens give */
+    int32_t batch;        /* sequences per worker and micro-batch */
+    int32_t accumulation; /* micro-batches per inner step */
     struct optimizer_def optimizer;
     enum schedule_kind schedule;
-    int64_t warmup;        /* inner steps of linear warm-up */
-    double minimum;        /* final learning rate / peak, cosine and wsd: 0.1 */
-    double decay;          /* wsd: fraction of all steps in the final linear decay */
-    double clip;           /* global gradient norm; 0 = off */
+    int64_t warmup; /* inner steps of linear warm-up */
+    double minimum; /* final learning rate / peak, cosine and wsd: 0.1 */
+    double decay;   /* wsd: fraction of all steps in the final linear decay */
+    double clip;    /* global gradient norm; 0 = off */
 };
 struct train_def train_default(void);
 /* Learning rate of inner step `step` (from 0) of `steps`; at step = steps - 1 it is the minimum (cosine, wsd). */
@@ -163,9 +165,9 @@ struct outer_def {
 struct outer_def outer_default(void); /* nesterov, 0.7, 0.9 */
 
 struct evaluate_def {
-    int32_t every;       /* rounds between evaluations; the last round is always evaluated; 0 = only the last */
-    int64_t tokens;      /* validation tokens for the perplexities */
-    int64_t js_tokens;   /* of one fixed held-out batch for the JS distance; 0 = off */
+    int32_t every;     /* rounds between evaluations; the last round is always evaluated; 0 = only the last */
+    int64_t tokens;    /* validation tokens for the perplexities */
+    int64_t js_tokens; /* of one fixed held-out batch for the JS distance; 0 = off */
 };
 struct evaluate_def evaluate_default(void);
 
@@ -178,10 +180,10 @@ struct trainer_def {
     struct outer_def outer;
     struct evaluate_def evaluate;
     struct strategy_def strategy;
-    int32_t workers;       /* M */
+    int32_t workers; /* M */
     uint64_t seed;
     char backend[16];
-    int32_t jobs;          /* threads over workers; changes no result */
+    int32_t jobs; /* threads over workers; changes no result */
 };
 /* STATUS_INPUT naming the field in the words of the scenario file ("train.batch"). */
 NODISCARD enum status trainer_check(const struct trainer_def *def, struct error *error);
@@ -201,22 +203,22 @@ struct worker_metrics {
 
 struct round_metrics {
     int32_t round;
-    int64_t steps;          /* inner steps per worker so far */
-    int64_t tokens;         /* training tokens so far, all workers */
-    double loss;            /* token-weighted mean training loss of the round, over workers */
-    double gradient_norm;   /* mean over steps and workers, before clipping */
-    double learning_rate;   /* of the round's last inner step */
-    int32_t contributors;   /* fewest workers whose value entered any mix of the round; M where none failed */
-    bool evaluated;         /* the next group is NAN otherwise */
-    double perplexity;      /* mean over workers of exp(held-out loss): the headline */
+    int64_t steps;        /* inner steps per worker so far */
+    int64_t tokens;       /* training tokens so far, all workers */
+    double loss;          /* token-weighted mean training loss of the round, over workers */
+    double gradient_norm; /* mean over steps and workers, before clipping */
+    double learning_rate; /* of the round's last inner step */
+    int32_t contributors; /* fewest workers whose value entered any mix of the round; M where none failed */
+    bool evaluated;       /* the next group is NAN otherwise */
+    double perplexity;    /* mean over workers of exp(held-out loss): the headline */
     double perplexity_worst;
     double perplexity_average_model; /* of the averaged parameters */
-    double js_distance;     /* mean over workers and tokens, on the parameters after the round */
-    double js_distance_inner; /* on the parameters at the end of the inner steps, before any mix of them */
-    double l2_consensus;    /* sqrt(mean_m |z_m - mean z|^2), after the round; measured every round */
-    double l2_consensus_inner; /* at the end of the inner steps */
-    int64_t outer_updated;  /* parameters that the outer step changed the velocity of or moved; 0 when there is none */
-    bool diverged;          /* a loss, gradient norm or parameter is not finite; the trainer stops here */
+    double js_distance;              /* mean over workers and tokens, on the parameters after the round */
+    double js_distance_inner;        /* on the parameters at the end of the inner steps, before any mix of them */
+    double l2_consensus;             /* sqrt(mean_m |z_m - mean z|^2), after the round; measured every round */
+    double l2_consensus_inner;       /* at the end of the inner steps */
+    int64_t outer_updated; /* parameters that the outer step changed the velocity of or moved; 0 when there is none */
+    bool diverged;         /* a loss, gradient norm or parameter is not finite; the trainer stops here */
     int32_t diverged_worker;
     int64_t diverged_step;
     const struct worker_metrics *workers; /* [M], valid until the next call */
@@ -225,11 +227,12 @@ struct round_metrics {
 struct trainer;
 
 NODISCARD struct trainer *trainer_create(const struct trainer_def *def, struct error *error);
-void trainer_free(struct trainer *trainer); /* NULL is fine */
-int64_t trainer_steps(const struct trainer *trainer);  /* inner steps per worker in all */
+void trainer_free(struct trainer *trainer);           /* NULL is fine */
+int64_t trainer_steps(const struct trainer *trainer); /* inner steps per worker in all */
 int32_t trainer_rounds(const struct trainer *trainer);
 const char *trainer_data_identity(const struct trainer *trainer);
-double trainer_perplexity_floor(const struct trainer *trainer); /* exp(entropy floor) of the tokens evaluated; NAN if unknown */
+double trainer_perplexity_floor(
+    const struct trainer *trainer); /* exp(entropy floor) of the tokens evaluated; NAN if unknown */
 /* Plays the next round by its realised schedule (rounds in order). Divergence is in the metrics, not a failure. */
 NODISCARD enum status trainer_play_round(struct trainer *trainer, const struct realised_round *realised,
                                          struct round_metrics *metrics, struct error *error);

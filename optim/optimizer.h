@@ -1,5 +1,5 @@
-/* The table of inner optimisers. A method knows vectors and ranges, not workers; its state is `vectors` vectors as long as
- * the parameters. */
+/* The table of inner optimisers. A method knows vectors and ranges, not workers; its state is `vectors` vectors as long
+ * as the parameters. */
 #ifndef OPTIMIZER_H
 #define OPTIMIZER_H
 
@@ -12,7 +12,7 @@ struct optimizer_step {
     const struct optimizer_def *def;
     float *parameters;
     const float *gradient;
-    float *const *state;   /* [vectors] */
+    float *const *state; /* [vectors] */
     double learning_rate;
     double gradient_scale; /* the clip */
     int64_t step;          /* from 1 */

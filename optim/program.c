@@ -28,7 +28,9 @@ static const char *const group_names[MIX_GROUPS] = {
 #undef MIX_GROUP
 };
 
-const char *mix_label_name(enum mix_label label) { return label_names[label]; }
+const char *mix_label_name(enum mix_label label) {
+    return label_names[label];
+}
 
 /* ---- text ---- */
 
@@ -54,7 +56,8 @@ static int find(const char *word, const char *const *names, int count) {
     return -1;
 }
 
-static enum status unknown(const char *what, const char *word, const char *const *names, int count, struct error *error) {
+static enum status unknown(const char *what, const char *word, const char *const *names, int count,
+                           struct error *error) {
     const char *nearest = text_nearest(word, names, (size_t)count);
     char all[200] = "";
     size_t length = 0;
@@ -79,7 +82,9 @@ static enum status parse_count(const char *op, const char *word, int32_t *count,
 /* LABEL QUANTITY GROUP [subset] */
 static enum status parse_mix(char words[][WORD_SIZE], int count, struct op *op, struct error *error) {
     if (count < 3 || count > 4)
-        return error_set(error, STATUS_INPUT, "a mix of %d words; LABEL QUANTITY GROUP [subset] is needed, like 'mix2 outer_gradient pairs'", count);
+        return error_set(error, STATUS_INPUT,
+                         "a mix of %d words; LABEL QUANTITY GROUP [subset] is needed, like 'mix2 outer_gradient pairs'",
+                         count);
     int label = find(words[0], label_names, MIX_LABELS);
     int quantity = find(words[1], quantity_names, MIX_QUANTITIES), group = find(words[2], group_names, MIX_GROUPS);
     if (label < 0) return unknown("mix", words[0], label_names, MIX_LABELS, error);
@@ -123,16 +128,23 @@ enum status op_parse(const char *text, struct op *op, struct error *error) {
         if (count != 2) return error_set(error, STATUS_INPUT, "'%s' needs how often, like '%s H'", words[0], words[0]);
         TRY(parse_count(words[0], words[1], &parsed.count, error));
         break;
-    case OP_BEGIN: TRY(parse_mix(words + 1, count - 1, &parsed, error)); break;
-    case OP_AWAIT: TRY(parse_await(words, count, &parsed, error)); break;
-    case OP_MIX: TRY(parse_mix(words, count, &parsed, error)); break;
+    case OP_BEGIN:
+        TRY(parse_mix(words + 1, count - 1, &parsed, error));
+        break;
+    case OP_AWAIT:
+        TRY(parse_await(words, count, &parsed, error));
+        break;
+    case OP_MIX:
+        TRY(parse_mix(words, count, &parsed, error));
+        break;
     case OP_END:
     case OP_GRADIENT:
     case OP_STEP:
     case OP_OUTER:
         if (count != 1) return error_set(error, STATUS_INPUT, "'%s' after '%s'; it stands alone", words[1], words[0]);
         break;
-    case OP_KINDS: break;
+    case OP_KINDS:
+        break;
     }
     *op = parsed;
     return STATUS_OK;
@@ -143,8 +155,12 @@ char *op_print(const struct op *op, char *buffer, size_t size) {
     if (op->count > 0) snprintf(count, sizeof count, "%d", op->count);
     switch (op->kind) {
     case OP_REPEAT:
-    case OP_INNER: snprintf(buffer, size, "%s %s", op_names[op->kind], count); break;
-    case OP_AWAIT: snprintf(buffer, size, "await %s", label_names[op->label]); break;
+    case OP_INNER:
+        snprintf(buffer, size, "%s %s", op_names[op->kind], count);
+        break;
+    case OP_AWAIT:
+        snprintf(buffer, size, "await %s", label_names[op->label]);
+        break;
     case OP_BEGIN:
     case OP_MIX:
         snprintf(buffer, size, "%s%s %s %s%s", op->kind == OP_BEGIN ? "begin " : "", label_names[op->label],
@@ -153,8 +169,11 @@ char *op_print(const struct op *op, char *buffer, size_t size) {
     case OP_END:
     case OP_GRADIENT:
     case OP_STEP:
-    case OP_OUTER: snprintf(buffer, size, "%s", op_names[op->kind]); break;
-    case OP_KINDS: break;
+    case OP_OUTER:
+        snprintf(buffer, size, "%s", op_names[op->kind]);
+        break;
+    case OP_KINDS:
+        break;
     }
     return buffer;
 }
@@ -171,9 +190,11 @@ static enum status check_begin(const struct op *op, struct progress *progress, s
     if (progress->begun[op->label])
         return error_set(error, STATUS_INPUT, "'%s' is begun twice; await it first", label_names[op->label]);
     if (op->quantity != QUANTITY_PARAMETERS)
-        return error_set(error, STATUS_INPUT, "'begin' mixes %s; only parameters can be mixed while steps run", quantity_names[op->quantity]);
+        return error_set(error, STATUS_INPUT, "'begin' mixes %s; only parameters can be mixed while steps run",
+                         quantity_names[op->quantity]);
     if (progress->stepped)
-        return error_set(error, STATUS_INPUT, "'begin' after an inner step; it mixes the start of the round, so it must stand before");
+        return error_set(error, STATUS_INPUT,
+                         "'begin' after an inner step; it mixes the start of the round, so it must stand before");
     if (progress->started_mixed)
         return error_set(error, STATUS_INPUT, "the start of the round is mixed twice; one 'begin' a round");
     progress->begun[op->label] = progress->started_mixed = true;
@@ -182,11 +203,14 @@ static enum status check_begin(const struct op *op, struct progress *progress, s
 
 static enum status check_mix(const struct op *op, struct progress *progress, struct error *error) {
     if (progress->begun[op->label])
-        return error_set(error, STATUS_INPUT, "'%s' while '%s' is under way; await it first", label_names[op->label], label_names[op->label]);
+        return error_set(error, STATUS_INPUT, "'%s' while '%s' is under way; await it first", label_names[op->label],
+                         label_names[op->label]);
     if (op->quantity == QUANTITY_GRADIENT && !progress->gradient)
         return error_set(error, STATUS_INPUT, "mixes a gradient before there is one; 'gradient' must stand before");
     if (op->quantity == QUANTITY_OUTER_GRADIENT && (!progress->stepped || progress->outer))
-        return error_set(error, STATUS_INPUT, "mixes the outer gradient before there is one; inner steps must stand before and 'outer' after");
+        return error_set(
+            error, STATUS_INPUT,
+            "mixes the outer gradient before there is one; inner steps must stand before and 'outer' after");
     return STATUS_OK;
 }
 
@@ -200,30 +224,41 @@ static enum status check_op(const struct op *op, struct progress *progress, stru
         if (!progress->in_repeat) return error_set(error, STATUS_INPUT, "'end' without a 'repeat'");
         progress->in_repeat = false;
         return STATUS_OK;
-    case OP_INNER: progress->stepped = true; return STATUS_OK;
-    case OP_GRADIENT: progress->gradient = true; return STATUS_OK;
+    case OP_INNER:
+        progress->stepped = true;
+        return STATUS_OK;
+    case OP_GRADIENT:
+        progress->gradient = true;
+        return STATUS_OK;
     case OP_STEP:
-        if (!progress->gradient) return error_set(error, STATUS_INPUT, "'step' without a gradient; 'gradient' must stand before");
+        if (!progress->gradient)
+            return error_set(error, STATUS_INPUT, "'step' without a gradient; 'gradient' must stand before");
         progress->gradient = false;
         progress->stepped = true;
         return STATUS_OK;
-    case OP_BEGIN: return check_begin(op, progress, error);
+    case OP_BEGIN:
+        return check_begin(op, progress, error);
     case OP_AWAIT:
         if (!progress->begun[op->label])
-            return error_set(error, STATUS_INPUT, "'await %s' but it is not begun; 'begin %s ...' must stand before", label_names[op->label], label_names[op->label]);
+            return error_set(error, STATUS_INPUT, "'await %s' but it is not begun; 'begin %s ...' must stand before",
+                             label_names[op->label], label_names[op->label]);
         progress->begun[op->label] = false;
         return STATUS_OK;
-    case OP_MIX: return check_mix(op, progress, error);
+    case OP_MIX:
+        return check_mix(op, progress, error);
     case OP_OUTER:
-        if (progress->in_repeat) return error_set(error, STATUS_INPUT, "'outer' inside a repeat; it must stand outside");
+        if (progress->in_repeat)
+            return error_set(error, STATUS_INPUT, "'outer' inside a repeat; it must stand outside");
         if (!progress->stepped || progress->outer)
             return error_set(error, STATUS_INPUT, "'outer' must stand once, after the inner steps");
         for (int label = 0; label < MIX_LABELS; label++)
             if (progress->begun[label])
-                return error_set(error, STATUS_INPUT, "'outer' while '%s' is under way; 'await %s' must stand before", label_names[label], label_names[label]);
+                return error_set(error, STATUS_INPUT, "'outer' while '%s' is under way; 'await %s' must stand before",
+                                 label_names[label], label_names[label]);
         progress->outer = true;
         return STATUS_OK;
-    case OP_KINDS: break;
+    case OP_KINDS:
+        break;
     }
     return STATUS_OK;
 }
@@ -238,10 +273,12 @@ enum status program_check(const struct program *program, int32_t *op_at_fault, s
     if (progress.in_repeat) return error_set(error, STATUS_INPUT, "a 'repeat' without its 'end'");
     for (int label = 0; label < MIX_LABELS; label++)
         if (progress.begun[label])
-            return error_set(error, STATUS_INPUT, "'%s' is begun and never awaited; 'await %s' is needed", label_names[label], label_names[label]);
+            return error_set(error, STATUS_INPUT, "'%s' is begun and never awaited; 'await %s' is needed",
+                             label_names[label], label_names[label]);
     if (progress.gradient) return error_set(error, STATUS_INPUT, "a gradient that no 'step' applies");
     if (progress.started_mixed && !progress.outer)
-        return error_set(error, STATUS_INPUT, "the mixed start of the round is used by nothing; 'outer' is needed after the inner steps");
+        return error_set(error, STATUS_INPUT,
+                         "the mixed start of the round is used by nothing; 'outer' is needed after the inner steps");
     if (!progress.stepped) return error_set(error, STATUS_INPUT, "a round without inner steps; 'inner H' is needed");
     return STATUS_OK;
 }
@@ -267,7 +304,9 @@ bool program_uses(const struct program *program, enum op_kind kind) {
     return false;
 }
 
-static bool is_mix(const struct op *op) { return op->kind == OP_MIX || op->kind == OP_BEGIN; }
+static bool is_mix(const struct op *op) {
+    return op->kind == OP_MIX || op->kind == OP_BEGIN;
+}
 
 bool program_mixes(const struct program *program, enum mix_quantity quantity) {
     for (int32_t i = 0; i < program->count; i++)

@@ -6,8 +6,12 @@
 static const char *const schedule_names[SCHEDULE_KINDS] = {"constant", "cosine", "wsd"};
 static const char *const outer_names[OUTER_KINDS] = {"nesterov", "heavy_ball", "sgd"};
 
-const char *schedule_name(enum schedule_kind kind) { return schedule_names[kind]; }
-const char *outer_name(enum outer_kind kind) { return outer_names[kind]; }
+const char *schedule_name(enum schedule_kind kind) {
+    return schedule_names[kind];
+}
+const char *outer_name(enum outer_kind kind) {
+    return outer_names[kind];
+}
 
 struct train_def train_default(void) {
     return (struct train_def){.tokens = 1000000,
@@ -21,8 +25,12 @@ struct train_def train_default(void) {
                               .clip = 1};
 }
 
-struct outer_def outer_default(void) { return (struct outer_def){OUTER_NESTEROV, 0.7, 0.9}; }
-struct evaluate_def evaluate_default(void) { return (struct evaluate_def){1, 16384, 1024}; }
+struct outer_def outer_default(void) {
+    return (struct outer_def){OUTER_NESTEROV, 0.7, 0.9};
+}
+struct evaluate_def evaluate_default(void) {
+    return (struct evaluate_def){1, 16384, 1024};
+}
 
 double schedule_rate(const struct train_def *def, int64_t step, int64_t steps) {
     double peak = def->optimizer.learning_rate, low = def->minimum * peak;
@@ -30,19 +38,23 @@ double schedule_rate(const struct train_def *def, int64_t step, int64_t steps) {
     if (step < warmup) return peak * (double)(step + 1) / (double)(warmup + 1);
     double span = (double)(steps - 1 - warmup), progress = span > 0 ? (double)(step - warmup) / span : 1;
     switch (def->schedule) {
-    case SCHEDULE_CONSTANT: return peak;
-    case SCHEDULE_COSINE: return low + (peak - low) * 0.5 * (1 + cos(M_PI * progress));
+    case SCHEDULE_CONSTANT:
+        return peak;
+    case SCHEDULE_COSINE:
+        return low + (peak - low) * 0.5 * (1 + cos(M_PI * progress));
     case SCHEDULE_WSD: {
         double start = 1 - def->decay;
         if (progress <= start || !(def->decay > 0)) return progress >= 1 && def->decay > 0 ? low : peak;
         return peak - (peak - low) * (progress - start) / def->decay;
     }
-    case SCHEDULE_KINDS: break;
+    case SCHEDULE_KINDS:
+        break;
     }
     return peak;
 }
 
-int64_t train_steps(const struct train_def *def, int32_t workers, int32_t context, const struct strategy_def *strategy) {
+int64_t train_steps(const struct train_def *def, int32_t workers, int32_t context,
+                    const struct strategy_def *strategy) {
     if (def->rounds > 0) return def->rounds * program_inner_steps(&strategy->program, strategy->inner_steps);
     int64_t per_step = (int64_t)workers * def->batch * def->accumulation * context;
     return def->tokens / per_step;
@@ -58,7 +70,8 @@ int32_t train_round_inner_steps(int64_t steps, const struct strategy_def *strate
     int64_t per_round = program_inner_steps(&strategy->program, strategy->inner_steps);
     int64_t left = steps - round * per_round;
     if (left >= per_round) return strategy->inner_steps;
-    int64_t fixed = program_inner_steps(&strategy->program, 0), scaled = program_inner_steps(&strategy->program, 1) - fixed;
+    int64_t fixed = program_inner_steps(&strategy->program, 0),
+            scaled = program_inner_steps(&strategy->program, 1) - fixed;
     if (scaled <= 0) return strategy->inner_steps;
     int64_t shorter = (left - fixed) / scaled;
     return (int32_t)(shorter < 1 ? 1 : shorter);

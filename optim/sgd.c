@@ -6,7 +6,8 @@ static void step(const struct optimizer_step *s) {
         const struct llama_tensor *tensor = llama_tensor(s->model, i);
         float *parameters = s->parameters + tensor->offset;
         const float *inputs[] = {parameters, s->gradient + tensor->offset};
-        double weights[] = {1 - (tensor->decay ? s->learning_rate * s->def->weight_decay : 0), -s->learning_rate * s->gradient_scale};
+        double weights[] = {1 - (tensor->decay ? s->learning_rate * s->def->weight_decay : 0),
+                            -s->learning_rate * s->gradient_scale};
         vector_combine(s->backend, parameters, 2, inputs, weights, tensor->rows * tensor->columns);
     }
 }

@@ -13,23 +13,38 @@ struct strategy {
 };
 
 static const struct strategy strategies[] = {
-    {"DDP", "all-reduce of every gradient: synchronous data parallelism", {"repeat H", "gradient", "mix gradient global", "step", "end"}},
+    {"DDP",
+     "all-reduce of every gradient: synchronous data parallelism",
+     {"repeat H", "gradient", "mix gradient global", "step", "end"}},
     {"LocalSGD", "inner steps, then the parameters are averaged", {"inner H", "mix parameters global"}},
-    {"DiLoCo", "inner steps, then one blocking global mix of outer gradients", {"inner H", "mix2 outer_gradient global", "outer"}},
-    {"GlobalM1", "parameters mixed globally behind the inner steps, own outer gradients", {"begin mix1 parameters global", "inner H", "await mix1", "outer"}},
-    {"GlobalM1LocalM2", "parameters mixed globally behind the inner steps, outer gradients in pairs",
+    {"DiLoCo",
+     "inner steps, then one blocking global mix of outer gradients",
+     {"inner H", "mix2 outer_gradient global", "outer"}},
+    {"GlobalM1",
+     "parameters mixed globally behind the inner steps, own outer gradients",
+     {"begin mix1 parameters global", "inner H", "await mix1", "outer"}},
+    {"GlobalM1LocalM2",
+     "parameters mixed globally behind the inner steps, outer gradients in pairs",
      {"begin mix1 parameters global", "inner H", "await mix1", "mix2 outer_gradient pairs", "outer"}},
-    {"GlobalM1LocalM2-subset", "the same, pairs exchanging chosen blocks only",
+    {"GlobalM1LocalM2-subset",
+     "the same, pairs exchanging chosen blocks only",
      {"begin mix1 parameters global", "inner H", "await mix1", "mix2 outer_gradient pairs subset", "outer"}},
-    {"LocalM1M2", "parameters mixed in pairs behind the inner steps, outer gradients in other pairs",
+    {"LocalM1M2",
+     "parameters mixed in pairs behind the inner steps, outer gradients in other pairs",
      {"begin mix1 parameters pairs", "inner H", "await mix1", "mix2 outer_gradient pairs", "outer"}},
     {"NoMixing", "every worker alone: the same round with nothing mixed, the control", {"inner H", "outer"}},
 };
 enum { STRATEGIES = sizeof strategies / sizeof strategies[0] };
 
-int32_t strategy_count(void) { return STRATEGIES; }
-const char *strategy_name(int32_t index) { return strategies[index].name; }
-const char *strategy_help(int32_t index) { return strategies[index].help; }
+int32_t strategy_count(void) {
+    return STRATEGIES;
+}
+const char *strategy_name(int32_t index) {
+    return strategies[index].name;
+}
+const char *strategy_help(int32_t index) {
+    return strategies[index].help;
+}
 
 static void fill(const struct strategy *strategy, struct strategy_def *def) {
     static const char *const subset[] = {"embedding", "head", "layer0"};

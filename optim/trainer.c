@@ -1,9 +1,9 @@
 /* Executes realised schedules on real parameters.
  *
- * Registers of a worker: `start` z, the parameters at the start of the round; `current` y; `velocity` v; the optimiser's
- * state; and where the program mixes gradients, `gradient`. The outer gradient z - y takes the place of y once the inner
- * steps are done: nothing needs y any more. A mix that was begun on the parameters is computed when `outer` needs it, in
- * place on z, after the outer gradient has been taken from z.
+ * Registers of a worker: `start` z, the parameters at the start of the round; `current` y; `velocity` v; the
+ * optimiser's state; and where the program mixes gradients, `gradient`. The outer gradient z - y takes the place of y
+ * once the inner steps are done: nothing needs y any more. A mix that was begun on the parameters is computed when
+ * `outer` needs it, in place on z, after the outer gradient has been taken from z.
  */
 
 #include "optim.h"
@@ -37,28 +37,28 @@ struct trainer {
     struct data *data;
     struct pool *pool;
     int32_t threads;
-    int64_t count;       /* parameters */
-    int64_t steps;       /* inner steps per worker in all */
+    int64_t count; /* parameters */
+    int64_t steps; /* inner steps per worker in all */
     int64_t steps_done;
     int32_t rounds, next_round;
 
     float **start, **current, **velocity, **gradient; /* [workers], NULL where the program does without */
-    float **state;       /* [workers * optimizer->vectors] */
-    float **thread_gradient; /* [threads], where no gradient is kept per worker */
-    struct compute **compute; /* [threads] */
-    int32_t *tokens;     /* [threads, 2 * batch * context] */
-    struct range *all, *subset; /* ranges of the parameter vector */
+    float **state;                                    /* [workers * optimizer->vectors] */
+    float **thread_gradient;                          /* [threads], where no gradient is kept per worker */
+    struct compute **compute;                         /* [threads] */
+    int32_t *tokens;                                  /* [threads, 2 * batch * context] */
+    struct range *all, *subset;                       /* ranges of the parameter vector */
     int32_t all_count, subset_count;
     struct mix_task mix;
     struct metrics *metrics;
     struct tally *tallies; /* [workers] */
     struct worker_metrics *worker_metrics;
-    double *values;      /* [workers] scratch */
+    double *values; /* [workers] scratch */
 
     /* of the round in progress */
-    bool delta_taken;    /* current holds z - y */
+    bool delta_taken;           /* current holds z - y */
     const struct mixing *begun; /* mix of z that outer will apply */
-    int32_t inner_steps; /* H of this round */
+    int32_t inner_steps;        /* H of this round */
 };
 
 /* ---- what a program needs ---- */
@@ -70,7 +70,9 @@ static bool needs_velocity(const struct trainer_def *def) {
     return (program_uses(&def->strategy.program, OP_OUTER) && def->outer.kind != OUTER_SGD) ||
            program_mixes(&def->strategy.program, QUANTITY_OUTER_MOMENTUM);
 }
-static bool needs_gradient(const struct program *program) { return program_uses(program, OP_GRADIENT); }
+static bool needs_gradient(const struct program *program) {
+    return program_uses(program, OP_GRADIENT);
+}
 
 /* ---- checking ---- */
 
@@ -81,7 +83,8 @@ static enum status check_number(const char *field, double value, double low, dou
 
 static enum status check_optimizer(const struct optimizer_def *def, struct error *error) {
     if (!optimizer_find(def->name))
-        return error_set(error, STATUS_INPUT, "train.optimizer.name is '%s'; 'thinwire list optimizers' names them", def->name);
+        return error_set(error, STATUS_INPUT, "train.optimizer.name is '%s'; 'thinwire list optimizers' names them",
+                         def->name);
     TRY(check_number("train.optimizer.lr", def->learning_rate, 0, 1e38, error));
     TRY(check_number("train.optimizer.betas", def->beta1, 0, 0.9999999, error));
     TRY(check_number("train.optimizer.betas", def->beta2, 0, 0.9999999999, error));
@@ -103,7 +106,8 @@ static enum status check_train(const struct train_def *def, struct error *error)
 static enum status check_subset(const struct trainer_def *def, struct error *error) {
     if (!program_uses_subset(&def->strategy.program)) return STATUS_OK;
     if (def->strategy.subset_count == 0)
-        return error_set(error, STATUS_INPUT, "strategy.subset is empty; the program mixes a subset, so blocks are needed");
+        return error_set(error, STATUS_INPUT,
+                         "strategy.subset is empty; the program mixes a subset, so blocks are needed");
     struct llama *model = llama_create(&def->model, error);
     bool *selected = model ? alloc_zero((size_t)llama_block_count(model), sizeof *selected, "blocks", error) : NULL;
     enum status status = selected ? STATUS_OK : error->status;
@@ -146,7 +150,8 @@ static void hash_program(const struct strategy_def *strategy, struct hash *hash)
     char op[96];
     hash_i64(hash, strategy->inner_steps);
     hash_i64(hash, strategy->program.count);
-    for (int32_t i = 0; i < strategy->program.count; i++) hash_text(hash, op_print(&strategy->program.ops[i], op, sizeof op));
+    for (int32_t i = 0; i < strategy->program.count; i++)
+        hash_text(hash, op_print(&strategy->program.ops[i], op, sizeof op));
     int32_t subset = program_uses_subset(&strategy->program) ? strategy->subset_count : 0;
     hash_i64(hash, subset);
     for (int32_t i = 0; i < subset; i++) hash_text(hash, strategy->subset[i]);
@@ -257,10 +262,13 @@ static enum status make_registers(struct trainer *t, struct error *error) {
     int64_t workers = t->def.workers;
     t->current = make_vectors(t, workers, "parameters", error);
     if (!t->current) return STATUS_MEMORY;
-    if (needs_start(program) && !(t->start = make_vectors(t, workers, "parameters at the start of a round", error))) return STATUS_MEMORY;
-    if (needs_velocity(&t->def) && !(t->velocity = make_vectors(t, workers, "outer momentum", error))) return STATUS_MEMORY;
+    if (needs_start(program) && !(t->start = make_vectors(t, workers, "parameters at the start of a round", error)))
+        return STATUS_MEMORY;
+    if (needs_velocity(&t->def) && !(t->velocity = make_vectors(t, workers, "outer momentum", error)))
+        return STATUS_MEMORY;
     if (needs_gradient(program) && !(t->gradient = make_vectors(t, workers, "gradients", error))) return STATUS_MEMORY;
-    if (!needs_gradient(program) && !(t->thread_gradient = make_vectors(t, t->threads, "gradients", error))) return STATUS_MEMORY;
+    if (!needs_gradient(program) && !(t->thread_gradient = make_vectors(t, t->threads, "gradients", error)))
+        return STATUS_MEMORY;
     int64_t states = workers * t->optimizer->vectors;
     if (states > 0 && !(t->state = make_vectors(t, states, "optimiser state", error))) return STATUS_MEMORY;
     return STATUS_OK;
@@ -272,7 +280,8 @@ static enum status make_ranges(struct trainer *t, struct error *error) {
     t->all = alloc_zero(tensors, sizeof *t->all, "ranges", error);
     t->subset = alloc_zero(tensors, sizeof *t->subset, "ranges", error);
     enum status status = selected && t->all && t->subset ? STATUS_OK : STATUS_MEMORY;
-    for (int32_t i = 0; i < t->def.strategy.subset_count && program_uses_subset(&t->def.strategy.program) && status == STATUS_OK; i++)
+    for (int32_t i = 0;
+         i < t->def.strategy.subset_count && program_uses_subset(&t->def.strategy.program) && status == STATUS_OK; i++)
         status = llama_select_blocks(t->model, t->def.strategy.subset[i], selected, error);
     if (status == STATUS_OK) {
         t->all_count = llama_block_ranges(t->model, NULL, t->all);
@@ -285,7 +294,8 @@ static enum status make_ranges(struct trainer *t, struct error *error) {
 static enum status make_threads(struct trainer *t, struct error *error) {
     size_t threads = (size_t)t->threads, workers = (size_t)t->def.workers;
     t->compute = alloc_zero(threads, sizeof(struct compute *), "activations", error);
-    t->tokens = alloc_zero(threads * 2 * (size_t)t->def.train.batch, (size_t)t->def.model.context * sizeof *t->tokens, "batches", error);
+    t->tokens = alloc_zero(threads * 2 * (size_t)t->def.train.batch, (size_t)t->def.model.context * sizeof *t->tokens,
+                           "batches", error);
     t->mix.pieces = alloc_zero(threads, MIX_PIECE * sizeof(float), "mixing", error);
     t->mix.sources = alloc_zero(threads * workers, sizeof *t->mix.sources, "mixing", error);
     t->mix.weights = alloc_zero(threads * workers, sizeof *t->mix.weights, "mixing", error);
@@ -296,7 +306,8 @@ static enum status make_threads(struct trainer *t, struct error *error) {
         !t->worker_metrics || !t->values)
         return STATUS_MEMORY;
     for (int32_t i = 0; i < t->threads; i++) {
-        t->compute[i] = compute_create(t->model, t->backend, t->def.train.batch, t->def.model.context, COMPUTE_TRAINING, error);
+        t->compute[i] =
+            compute_create(t->model, t->backend, t->def.train.batch, t->def.model.context, COMPUTE_TRAINING, error);
         if (!t->compute[i]) return error->status;
     }
     return STATUS_OK;
@@ -330,7 +341,9 @@ static enum status make(struct trainer *t, struct error *error) {
 struct trainer *trainer_create(const struct trainer_def *def, struct error *error) {
     if (trainer_check(def, error) != STATUS_OK) return NULL;
     if (def->workers > WORKERS_MAX) {
-        error_set(error, STATUS_INPUT, "cluster.workers is %d; training takes at most %d (timing alone has no such limit)", def->workers, WORKERS_MAX);
+        error_set(error, STATUS_INPUT,
+                  "cluster.workers is %d; training takes at most %d (timing alone has no such limit)", def->workers,
+                  WORKERS_MAX);
         return NULL;
     }
     struct trainer *t = alloc_zero(1, sizeof *t, "trainer", error);
@@ -369,11 +382,21 @@ void trainer_free(struct trainer *t) {
     alloc_free(t);
 }
 
-int64_t trainer_steps(const struct trainer *t) { return t->steps; }
-int32_t trainer_rounds(const struct trainer *t) { return t->rounds; }
-const char *trainer_data_identity(const struct trainer *t) { return data_identity(t->data); }
-const struct llama *trainer_model(const struct trainer *t) { return t->model; }
-double trainer_perplexity_floor(const struct trainer *t) { return exp(data_entropy_floor(t->data, metrics_windows(t->metrics))); }
+int64_t trainer_steps(const struct trainer *t) {
+    return t->steps;
+}
+int32_t trainer_rounds(const struct trainer *t) {
+    return t->rounds;
+}
+const char *trainer_data_identity(const struct trainer *t) {
+    return data_identity(t->data);
+}
+const struct llama *trainer_model(const struct trainer *t) {
+    return t->model;
+}
+double trainer_perplexity_floor(const struct trainer *t) {
+    return exp(data_entropy_floor(t->data, metrics_windows(t->metrics)));
+}
 
 void trainer_get_parameters(const struct trainer *t, int32_t worker, float *parameters) {
     backend_download(t->backend, parameters, t->current[worker], t->count);
@@ -385,12 +408,14 @@ void trainer_get_parameters(const struct trainer *t, int32_t worker, float *para
 static double take_gradient(struct trainer *t, int32_t m, int32_t thread, int64_t step, float *gradient) {
     const struct train_def *train = &t->def.train;
     int32_t length = t->def.model.context, per_step = train->batch * train->accumulation;
-    int32_t *tokens = t->tokens + (int64_t)thread * 2 * train->batch * length, *targets = tokens + (int64_t)train->batch * length;
+    int32_t *tokens = t->tokens + (int64_t)thread * 2 * train->batch * length,
+            *targets = tokens + (int64_t)train->batch * length;
     double normalizer = (double)per_step * length, total = 0;
     for (int32_t a = 0; a < train->accumulation; a++) {
         double loss;
         data_batch(t->data, m, step, per_step, a * train->batch, train->batch, tokens, targets);
-        compute_gradient(t->compute[thread], t->current[m], tokens, targets, train->batch, normalizer, a > 0, gradient, &loss);
+        compute_gradient(t->compute[thread], t->current[m], tokens, targets, train->batch, normalizer, a > 0, gradient,
+                         &loss);
         total += loss;
     }
     return total / normalizer;
@@ -495,14 +520,21 @@ static void mix(struct trainer *t, const struct mixing *mixing, float *const *ve
 
 static void play_mix(struct trainer *t, const struct op *op, const struct mixing *mixing) {
     switch (op->quantity) {
-    case QUANTITY_PARAMETERS: mix(t, mixing, t->current, op->subset); break;
+    case QUANTITY_PARAMETERS:
+        mix(t, mixing, t->current, op->subset);
+        break;
     case QUANTITY_OUTER_GRADIENT:
         take_delta(t);
         mix(t, mixing, t->current, op->subset);
         break;
-    case QUANTITY_GRADIENT: mix(t, mixing, t->gradient, op->subset); break;
-    case QUANTITY_OUTER_MOMENTUM: mix(t, mixing, t->velocity, op->subset); break;
-    case MIX_QUANTITIES: break;
+    case QUANTITY_GRADIENT:
+        mix(t, mixing, t->gradient, op->subset);
+        break;
+    case QUANTITY_OUTER_MOMENTUM:
+        mix(t, mixing, t->velocity, op->subset);
+        break;
+    case MIX_QUANTITIES:
+        break;
     }
 }
 
@@ -631,13 +663,19 @@ static bool play_op(struct trainer *t, const struct op *op, const struct mixing 
         pool_run(t->pool, t->def.workers, inner_steps, &inner);
         t->steps_done += inner.count;
         break;
-    case OP_GRADIENT: pool_run(t->pool, t->def.workers, gradient_only, t); break;
+    case OP_GRADIENT:
+        pool_run(t->pool, t->def.workers, gradient_only, t);
+        break;
     case OP_STEP:
         pool_run(t->pool, t->def.workers, step_only, t);
         t->steps_done++;
         break;
-    case OP_BEGIN: t->begun = mixing; break;
-    case OP_MIX: play_mix(t, op, mixing); break;
+    case OP_BEGIN:
+        t->begun = mixing;
+        break;
+    case OP_MIX:
+        play_mix(t, op, mixing);
+        break;
     case OP_OUTER:
         play_outer(t, begin);
         metrics->outer_updated = t->count;
@@ -645,7 +683,8 @@ static bool play_op(struct trainer *t, const struct op *op, const struct mixing 
     case OP_AWAIT:
     case OP_REPEAT:
     case OP_END:
-    case OP_KINDS: break;
+    case OP_KINDS:
+        break;
     }
     int32_t diverged = diverged_worker(t);
     if (diverged >= 0) mark_diverged(metrics, diverged, t->tallies[diverged].diverged_step);
@@ -653,7 +692,8 @@ static bool play_op(struct trainer *t, const struct op *op, const struct mixing 
 }
 
 /* All ops of the round, repeats unrolled. Stops at a divergence. */
-static void play_program(struct trainer *t, const struct realised_round *realised, bool evaluate, struct round_metrics *metrics) {
+static void play_program(struct trainer *t, const struct realised_round *realised, bool evaluate,
+                         struct round_metrics *metrics) {
     const struct program *program = &t->def.strategy.program;
     const struct op *begin = NULL;
     int32_t next_mixing = 0, repeat_at = 0, last_step = last_step_op(program);

@@ -18,7 +18,7 @@
 
 struct flows_memory {
     struct host_def *hosts;
-    struct link_def *links; /* each owns its changes */
+    struct link_def *links;   /* each owns its changes */
     struct route_def *routes; /* each owns its links */
 };
 
@@ -38,8 +38,7 @@ static int compare_names(const void *left, const void *right) {
     return strcmp(((const struct name *)left)->text, ((const struct name *)right)->text);
 }
 
-static enum status names_init(struct names *names, const struct yaml_node *map, const char *what,
-                              struct error *error) {
+static enum status names_init(struct names *names, const struct yaml_node *map, const char *what, struct error *error) {
     *names = (struct names){.what = what};
     int32_t count = map ? map->count : 0;
     names->sorted = alloc_zero((size_t)count, sizeof *names->sorted, "names", error);
@@ -55,11 +54,12 @@ static enum status names_init(struct names *names, const struct yaml_node *map, 
 static enum status names_find(const struct names *names, const struct yaml_node *node, const char *path, int32_t *index,
                               struct error *error) {
     if (node->kind != YAML_SCALAR)
-        return yaml_error(node, error, path, "must be the name of a %s, not %s", names->what, yaml_kind_name(node->kind));
+        return yaml_error(node, error, path, "must be the name of a %s, not %s", names->what,
+                          yaml_kind_name(node->kind));
     const struct name wanted = {.text = node->text};
-    const struct name *found = names->count ? bsearch(&wanted, names->sorted, (size_t)names->count,
-                                                      sizeof *names->sorted, compare_names)
-                                            : NULL;
+    const struct name *found =
+        names->count ? bsearch(&wanted, names->sorted, (size_t)names->count, sizeof *names->sorted, compare_names)
+                     : NULL;
     if (found) {
         *index = found->index;
         return STATUS_OK;
@@ -72,14 +72,24 @@ static enum status names_find(const struct names *names, const struct yaml_node 
     }
     const char *nearest = text_nearest(node->text, candidates, count);
     if (nearest)
-        return yaml_error(node, error, path, "unknown %s '%.47s'; did you mean '%.47s'?", names->what, node->text, nearest);
+        return yaml_error(node, error, path, "unknown %s '%.47s'; did you mean '%.47s'?", names->what, node->text,
+                          nearest);
     return yaml_error(node, error, path, "unknown %s '%.47s'; list it under %ss", names->what, node->text, names->what);
 }
 
 /* ---- one map by a table of its keys ---- */
 
-enum field_kind { FIELD_DURATION, FIELD_RATE, FIELD_BYTES, FIELD_RETRIES, FIELD_BOOLEAN, FIELD_CUT, FIELD_NAME,
-                  FIELD_HOST, FIELD_OTHER };
+enum field_kind {
+    FIELD_DURATION,
+    FIELD_RATE,
+    FIELD_BYTES,
+    FIELD_RETRIES,
+    FIELD_BOOLEAN,
+    FIELD_CUT,
+    FIELD_NAME,
+    FIELD_HOST,
+    FIELD_OTHER
+};
 
 struct field {
     const char *name;
@@ -133,17 +143,33 @@ static enum status read_field(const struct field *field, const struct yaml_node 
     if (field->kind == FIELD_HOST) return names_find(hosts, node, field->name, at, error);
     if (node->kind != YAML_SCALAR)
         return yaml_error(node, error, field->name, "must be one value, not %s", yaml_kind_name(node->kind));
-    if (node->text[0] == '\0') return yaml_error(node, error, field->name, "is empty; write a value or leave the key out");
+    if (node->text[0] == '\0')
+        return yaml_error(node, error, field->name, "is empty; write a value or leave the key out");
     switch (field->kind) {
-    case FIELD_DURATION: status = units_parse_duration_ns(node->text, at, &cause); break;
-    case FIELD_RATE: status = read_rate(node, at, &cause); break;
-    case FIELD_BYTES: status = units_parse_bytes(node->text, at, &cause); break;
-    case FIELD_RETRIES: status = read_retries(node, at, &cause); break;
-    case FIELD_BOOLEAN: status = read_word(node, "true", "false", at, &cause); break;
-    case FIELD_CUT: status = read_word(node, "cut", "stall", at, &cause); break;
-    case FIELD_NAME: status = read_name(node->text, at, &cause); break;
+    case FIELD_DURATION:
+        status = units_parse_duration_ns(node->text, at, &cause);
+        break;
+    case FIELD_RATE:
+        status = read_rate(node, at, &cause);
+        break;
+    case FIELD_BYTES:
+        status = units_parse_bytes(node->text, at, &cause);
+        break;
+    case FIELD_RETRIES:
+        status = read_retries(node, at, &cause);
+        break;
+    case FIELD_BOOLEAN:
+        status = read_word(node, "true", "false", at, &cause);
+        break;
+    case FIELD_CUT:
+        status = read_word(node, "cut", "stall", at, &cause);
+        break;
+    case FIELD_NAME:
+        status = read_name(node->text, at, &cause);
+        break;
     case FIELD_HOST:
-    case FIELD_OTHER: break;
+    case FIELD_OTHER:
+        break;
     }
     return status == STATUS_OK ? status : yaml_error(node, error, field->name, "%s", cause.message);
 }
@@ -157,7 +183,8 @@ static enum status unknown_field(const struct field *fields, int32_t count, cons
     for (int32_t i = 0; i < count; i++)
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", names[i]);
     if (nearest)
-        return yaml_key_error(child, error, "", "unknown key '%.40s' in %s; did you mean '%s'?", child->key, what, nearest);
+        return yaml_key_error(child, error, "", "unknown key '%.40s' in %s; did you mean '%s'?", child->key, what,
+                              nearest);
     return yaml_key_error(child, error, "", "unknown key '%.40s' in %s; there are %s", child->key, what, list);
 }
 
@@ -194,7 +221,8 @@ static enum status read_host(const struct yaml_node *node, struct host_def *host
     struct error cause;
     error_clear(&cause);
     host->up_Bps = host->down_Bps = (double)INFINITY;
-    if (read_name(node->key, host->name, &cause) != STATUS_OK) return yaml_key_error(node, error, "hosts", "%s", cause.message);
+    if (read_name(node->key, host->name, &cause) != STATUS_OK)
+        return yaml_key_error(node, error, "hosts", "%s", cause.message);
     if (yaml_is_null(node) || yaml_is_empty(node)) return STATUS_OK;
     TRY(read_map(FIELDS(fields), node, "a host", NULL, host, error));
     host->has_links = node->count > 0;
@@ -203,7 +231,8 @@ static enum status read_host(const struct yaml_node *node, struct host_def *host
 
 static enum status read_hosts(const struct yaml_node *map, struct flows_file *file, struct error *error) {
     if (!map || map->kind != YAML_MAP || map->count == 0)
-        return map ? yaml_error(map, error, "hosts", "must be a map of hosts, such as {A: {up: 100 Mbps, down: 100 Mbps}}")
+        return map ? yaml_error(map, error, "hosts",
+                                "must be a map of hosts, such as {A: {up: 100 Mbps, down: 100 Mbps}}")
                    : STATUS_OK;
     struct host_def *hosts = alloc_zero((size_t)map->count, sizeof *hosts, "hosts", error);
     if (!hosts) return STATUS_MEMORY;
@@ -269,8 +298,8 @@ static void states_of_events(struct event *events, int32_t count, struct link_ch
     qsort(events, (size_t)count, sizeof *events, compare_events);
     for (int32_t i = 0; i < count; i++) {
         down += events[i].down;
-        states[i] = (struct link_change){
-            .at_ns = events[i].at_ns, .up = down == 0, .bandwidth_Bps = events[i].bandwidth_Bps};
+        states[i] =
+            (struct link_change){.at_ns = events[i].at_ns, .up = down == 0, .bandwidth_Bps = events[i].bandwidth_Bps};
     }
 }
 
@@ -303,14 +332,16 @@ static enum status read_link(const struct yaml_node *node, struct link_def *link
     struct error cause;
     error_clear(&cause);
     link->shared = true;
-    if (read_name(node->key, link->name, &cause) != STATUS_OK) return yaml_key_error(node, error, "links", "%s", cause.message);
+    if (read_name(node->key, link->name, &cause) != STATUS_OK)
+        return yaml_key_error(node, error, "links", "%s", cause.message);
     TRY(read_map(FIELDS(fields), node, "a link", NULL, link, error));
     return read_link_changes(node, link, error);
 }
 
 static enum status read_links(const struct yaml_node *map, struct flows_file *file, struct error *error) {
     if (!map || yaml_is_null(map)) return STATUS_OK;
-    if (map->kind != YAML_MAP) return yaml_error(map, error, "links", "must be a map of links, such as {trunk: {bandwidth: 10 MB/s}}");
+    if (map->kind != YAML_MAP)
+        return yaml_error(map, error, "links", "must be a map of links, such as {trunk: {bandwidth: 10 MB/s}}");
     struct link_def *links = alloc_zero((size_t)map->count, sizeof *links, "links", error);
     if (!links) return STATUS_MEMORY;
     file->memory->links = links;

@@ -44,12 +44,15 @@ static enum status read_axis(struct axis *axis, const char *path, const struct y
     TRY(grid_check_path(path, node, error));
     int32_t row = key_find(path);
     if (row >= 0 && key_at(row)->kind == KEY_SEEDS)
-        return yaml_key_error(node, error, "", "seeds is no axis of the grid; write seeds: 3 at the top, or seed: [...] here");
+        return yaml_key_error(node, error, "",
+                              "seeds is no axis of the grid; write seeds: 3 at the top, or seed: [...] here");
     if (node->kind != YAML_LIST)
         return yaml_error(node, error, "", "grid: %s must be a list of values, such as [a, b]", path);
-    if (node->count == 0) return yaml_error(node, error, "", "grid: %s is an empty list; write values or remove it", path);
+    if (node->count == 0)
+        return yaml_error(node, error, "", "grid: %s is an empty list; write values or remove it", path);
     if (node->count > GRID_MAX_CELLS / 10)
-        return yaml_error(node, error, "", "grid: %s has %d values; at most %d", path, node->count, GRID_MAX_CELLS / 10);
+        return yaml_error(node, error, "", "grid: %s has %d values; at most %d", path, node->count,
+                          GRID_MAX_CELLS / 10);
     snprintf(axis->path, sizeof axis->path, "%s", path);
     axis->list = node;
     axis->values = alloc_zero((size_t)node->count, sizeof axis->values[0], "the values of a grid", error);
@@ -92,7 +95,8 @@ enum status grid_read(struct grid *grid, const struct yaml_node *node, struct er
     while (grid->axes.count > 0) drop_axis(grid, grid->axes.count - 1);
     if (yaml_is_null(node)) return STATUS_OK;
     if (yaml_is_empty(node) || node->kind != YAML_MAP)
-        return yaml_error(node, error, "grid", "must be a map of keys to lists, such as {strategy.name: [DDP, DiLoCo]}");
+        return yaml_error(node, error, "grid",
+                          "must be a map of keys to lists, such as {strategy.name: [DDP, DiLoCo]}");
     for (const struct yaml_node *child = node->first; child; child = child->next)
         TRY(grid_put_axis(grid, child->key, child, error));
     return STATUS_OK;
@@ -143,8 +147,8 @@ enum status grid_count(const struct grid *grid, int64_t *cells, struct error *er
         last = grid->axes.items[i].list;
     }
     if (product > GRID_MAX_CELLS)
-        return last ? yaml_key_error(last, error, "", "grid: %" PRId64 " cells or more with the seeds; at most %d", product,
-                                     GRID_MAX_CELLS)
+        return last ? yaml_key_error(last, error, "", "grid: %" PRId64 " cells or more with the seeds; at most %d",
+                                     product, GRID_MAX_CELLS)
                     : error_set(error, STATUS_INPUT, "seeds: %" PRId64 " cells; at most %d", product, GRID_MAX_CELLS);
     *cells = product;
     return STATUS_OK;

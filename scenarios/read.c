@@ -31,11 +31,11 @@ struct scenario {
     ARRAY(struct yaml *) documents; /* the file, then the overrides; nodes point into them */
     struct settings base;
     struct grid grid;
-    char file[PATH_MAX];    /* as errors name it */
-    char folder[PATH_MAX];  /* absolute */
+    char file[PATH_MAX];   /* as errors name it */
+    char folder[PATH_MAX]; /* absolute */
     char default_name[64];
-    char name[64];          /* of the first cell */
-    bool from_set_only;     /* overrides changed the file: its own idle keys are no fault */
+    char name[64];      /* of the first cell */
+    bool from_set_only; /* overrides changed the file: its own idle keys are no fault */
     int64_t cell_count;
     int32_t *cells;         /* [cell_count] numbers in the grid */
     struct held_cell *held; /* [CELLS_HELD] */
@@ -108,7 +108,8 @@ static enum status read_override(struct scenario *scenario, const char *override
     if ((size_t)(equals - override) >= sizeof path)
         return error_set(error, STATUS_INPUT, "--set %.40s...: unknown key; docs/scenario.md lists all", override);
     snprintf(path, sizeof path, "%.*s", (int)(equals - override), override);
-    struct yaml *yaml = yaml_parse(equals + 1, strlen(equals + 1), &(struct yaml_origin){.file = "", .set = path}, error);
+    struct yaml *yaml =
+        yaml_parse(equals + 1, strlen(equals + 1), &(struct yaml_origin){.file = "", .set = path}, error);
     if (!yaml) return error && error->status != STATUS_OK ? error->status : STATUS_INPUT;
     TRY(keep(scenario, yaml, error));
     return apply_override(scenario, path, yaml_root(yaml), error);
@@ -194,7 +195,8 @@ static enum status keep_unique(struct scenario *scenario, int64_t count, struct 
 static const struct yaml_node *any_node(const struct scenario *scenario, int32_t row) {
     for (int64_t i = 0; i < scenario->grid.axes.count; i++)
         for (int32_t k = 0; k < scenario->grid.axes.items[i].count; k++)
-            if (scenario->grid.axes.items[i].values[k].nodes[row]) return scenario->grid.axes.items[i].values[k].nodes[row];
+            if (scenario->grid.axes.items[i].values[k].nodes[row])
+                return scenario->grid.axes.items[i].values[k].nodes[row];
     return scenario->base.nodes[row];
 }
 

@@ -60,16 +60,17 @@ static bool seen_before(int32_t row) {
 }
 
 enum status scenario_print_reference(struct text *markdown) {
-    text_append(markdown,
-                "# Scenario files\n\n"
-                "A scenario is a YAML map of the keys below; every key has a default, so a file says only what is its\n"
-                "own. `--set section.key=value` overrides a key, `--set section.key=null` takes it back to its default.\n"
-                "Quantities carry their unit: `100 Mbps`, `20 ms`, `1.5B`, `5%%`.\n\n"
-                "`grid:` maps keys (with dots) to lists of values: every combination is one cell, the first key varying\n"
-                "slowest, seeds fastest. Any key or section may be an axis. `--set` of a key that is an axis puts that one\n"
-                "value in its place; `--set grid=null` drops the grid, `--set grid.KEY=[a, b]` adds an axis. Equal cells\n"
-                "are played once. A key that has no effect in a cell (say `outer.lr` under DDP) counts as its default\n"
-                "there; one that has no effect in any cell is an error.\n");
+    text_append(
+        markdown,
+        "# Scenario files\n\n"
+        "A scenario is a YAML map of the keys below; every key has a default, so a file says only what is its\n"
+        "own. `--set section.key=value` overrides a key, `--set section.key=null` takes it back to its default.\n"
+        "Quantities carry their unit: `100 Mbps`, `20 ms`, `1.5B`, `5%%`.\n\n"
+        "`grid:` maps keys (with dots) to lists of values: every combination is one cell, the first key varying\n"
+        "slowest, seeds fastest. Any key or section may be an axis. `--set` of a key that is an axis puts that one\n"
+        "value in its place; `--set grid=null` drops the grid, `--set grid.KEY=[a, b]` adds an axis. Equal cells\n"
+        "are played once. A key that has no effect in a cell (say `outer.lr` under DDP) counts as its default\n"
+        "there; one that has no effect in any cell is an error.\n");
     for (int32_t row = 0; row < key_count(); row++)
         if (!seen_before(row)) print_section(key_at(row)->path, top_length(key_at(row)->path), markdown);
     text_append(markdown, "\n## Not in this version\n\nDocumented, and refused with a clear line:");

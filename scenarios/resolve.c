@@ -9,9 +9,9 @@ static const struct yaml_node *given(const struct settings *settings, const char
     return settings->nodes[key_find(path)];
 }
 
-static enum status conflict(const struct settings *settings, const char *path, const char *other,
-                            struct error *error) {
-    return yaml_key_error(given(settings, path), error, path, "stands beside %s, which says the same; write one", other);
+static enum status conflict(const struct settings *settings, const char *path, const char *other, struct error *error) {
+    return yaml_key_error(given(settings, path), error, path, "stands beside %s, which says the same; write one",
+                          other);
 }
 
 /* ---- rules between keys, before values are read ---- */
@@ -70,7 +70,8 @@ static bool same_program(const struct program *a, const struct program *b) {
     char left[96], right[96];
     if (a->count != b->count) return false;
     for (int32_t i = 0; i < a->count; i++)
-        if (strcmp(op_print(&a->ops[i], left, sizeof left), op_print(&b->ops[i], right, sizeof right)) != 0) return false;
+        if (strcmp(op_print(&a->ops[i], left, sizeof left), op_print(&b->ops[i], right, sizeof right)) != 0)
+            return false;
     return true;
 }
 
@@ -86,8 +87,10 @@ static enum status settle_program(const struct settings *settings, struct sim_de
     if (strategy_find(def->strategy.name, &known, NULL) != STATUS_OK ||
         same_program(&known.program, &def->strategy.program))
         return STATUS_OK;
-    return yaml_error(name, error, "strategy.name", "'%s' is known, with another program than strategy.program; choose "
-                      "another name", def->strategy.name);
+    return yaml_error(name, error, "strategy.name",
+                      "'%s' is known, with another program than strategy.program; choose "
+                      "another name",
+                      def->strategy.name);
 }
 
 static void reset_idle_keys(const struct settings *settings, struct sim_def *def, struct usage *usage) {

@@ -22,7 +22,8 @@ const char *scenario_name(const struct scenario *scenario);
 /* Cells in order: the first grid key varies slowest, the seed fastest. */
 int64_t scenario_cell_count(const struct scenario *scenario);
 const struct sim_def *scenario_cell(const struct scenario *scenario, int64_t cell);
-/* What distinguishes the cell, for people: "strategy.name=DiLoCo strategy.inner_steps=50 seed=1"; "" for a lone cell. */
+/* What distinguishes the cell, for people: "strategy.name=DiLoCo strategy.inner_steps=50 seed=1"; "" for a lone cell.
+ */
 const char *scenario_cell_label(const struct scenario *scenario, int64_t cell);
 
 /* The resolved def as canonical JSON: every key, in the table's order, values as they would be written in a file. */
@@ -37,7 +38,7 @@ NODISCARD enum status scenario_print_reference(struct text *markdown);
 
 struct flows_file {
     struct network_def network;
-    struct flow_def *flows;    /* [count], in the order of the file */
+    struct flow_def *flows; /* [count], in the order of the file */
     int64_t *start_ns;
     char (*names)[48];
     int64_t count;

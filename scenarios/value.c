@@ -18,16 +18,16 @@ static const void *const_field(const struct key *key, const struct sim_def *def)
 
 /* ---- reading: shape and range ---- */
 
-static enum status need(const struct key *key, const struct yaml_node *node, enum yaml_kind kind,
-                        struct error *error) {
+static enum status need(const struct key *key, const struct yaml_node *node, enum yaml_kind kind, struct error *error) {
     const char *wanted = key_kind_help(key->kind);
     if (yaml_is_empty(node)) return yaml_error(node, error, key->path, "is empty; write %s", wanted);
     if (node->kind == kind) return STATUS_OK;
     if (node->kind == YAML_LIST && strncmp(key->path, "cluster.link.", 13) == 0)
-        return yaml_error(node, error, key->path, "lists per worker are not supported by this version; write %s", wanted);
+        return yaml_error(node, error, key->path, "lists per worker are not supported by this version; write %s",
+                          wanted);
     if (node->kind == YAML_LIST)
-        return yaml_error(node, error, key->path, "must be %s, not a list; several values go into the grid: {%s: [...]}",
-                          wanted, key->path);
+        return yaml_error(node, error, key->path,
+                          "must be %s, not a list; several values go into the grid: {%s: [...]}", wanted, key->path);
     return yaml_error(node, error, key->path, "must be %s, not %s", wanted, yaml_kind_name(node->kind));
 }
 
@@ -38,8 +38,7 @@ static bool in_range(const struct key *key, double value) {
     return value >= key->minimum && value <= key->maximum;
 }
 
-static enum status check_range(const struct key *key, const struct yaml_node *node, double value,
-                               struct error *error) {
+static enum status check_range(const struct key *key, const struct yaml_node *node, double value, struct error *error) {
     char range[128];
     if (in_range(key, value)) return STATUS_OK;
     return yaml_error(node, error, key->path, "'%.40s' is out of range; write %s", node->text,
@@ -68,18 +67,25 @@ static enum status read_whole(const struct key *key, const struct yaml_node *nod
         return STATUS_OK;
     }
     switch (key->kind) {
-    case KEY_DURATION: status = units_parse_duration_ns(node->text, value, &cause); break;
+    case KEY_DURATION:
+        status = units_parse_duration_ns(node->text, value, &cause);
+        break;
     case KEY_BANDWIDTH:
-    case KEY_RATE: status = units_parse_rate_bps(node->text, value, &cause); break;
-    case KEY_COUNT: status = units_parse_count(node->text, value, &cause); break;
-    default: status = units_parse_integer(node->text, value, &cause); break;
+    case KEY_RATE:
+        status = units_parse_rate_bps(node->text, value, &cause);
+        break;
+    case KEY_COUNT:
+        status = units_parse_count(node->text, value, &cause);
+        break;
+    default:
+        status = units_parse_integer(node->text, value, &cause);
+        break;
     }
     if (status != STATUS_OK) return unit_error(key, node, &cause, error);
     return check_range(key, node, (double)*value, error);
 }
 
-static enum status read_real(const struct key *key, const struct yaml_node *node, double *value,
-                             struct error *error) {
+static enum status read_real(const struct key *key, const struct yaml_node *node, double *value, struct error *error) {
     struct error cause;
     error_clear(&cause);
     if (is_word(key, node)) {
@@ -94,8 +100,7 @@ static enum status read_real(const struct key *key, const struct yaml_node *node
     return check_range(key, node, *value, error);
 }
 
-static enum status read_boolean(const struct key *key, const struct yaml_node *node, bool *value,
-                                struct error *error) {
+static enum status read_boolean(const struct key *key, const struct yaml_node *node, bool *value, struct error *error) {
     *value = strcmp(node->text, "true") == 0;
     if (*value || strcmp(node->text, "false") == 0) return STATUS_OK;
     return yaml_error(node, error, key->path, "'%.40s' is neither true nor false", node->text);
@@ -103,11 +108,13 @@ static enum status read_boolean(const struct key *key, const struct yaml_node *n
 
 static enum status read_characters(const struct key *key, const struct yaml_node *node, char *characters, size_t size,
                                    struct error *error) {
-    if (node->text[0] == '\0') return yaml_error(node, error, key->path, "is empty; write %s", key_kind_help(key->kind));
+    if (node->text[0] == '\0')
+        return yaml_error(node, error, key->path, "is empty; write %s", key_kind_help(key->kind));
     if (strlen(node->text) >= size)
         return yaml_error(node, error, key->path, "is too long; at most %zu bytes", size - 1);
     for (const char *c = node->text; *c; c++)
-        if ((unsigned char)*c < 32) return yaml_error(node, error, key->path, "holds a line break or tab; write one line");
+        if ((unsigned char)*c < 32)
+            return yaml_error(node, error, key->path, "holds a line break or tab; write one line");
     memset(characters, 0, size);
     memcpy(characters, node->text, strlen(node->text));
     return STATUS_OK;
@@ -142,8 +149,7 @@ static enum status read_choice(const struct key *key, const struct yaml_node *no
 
 static enum status read_strategy(const struct key *key, const struct yaml_node *node,
                                  const struct value_context *context, struct sim_def *def, struct error *error) {
-    if (context->has_program)
-        return read_characters(key, node, def->strategy.name, sizeof def->strategy.name, error);
+    if (context->has_program) return read_characters(key, node, def->strategy.name, sizeof def->strategy.name, error);
     int32_t chosen;
     TRY(read_choice(key, node, &chosen, error));
     return strategy_find(key->choice(chosen), &def->strategy, error);
@@ -201,7 +207,9 @@ static enum status read_subset(const struct key *key, const struct yaml_node *no
     if (node->kind == YAML_MAP) {
         list = yaml_child(node, "blocks");
         for (const struct yaml_node *child = node->first; child; child = child->next)
-            if (child != list) return yaml_key_error(child, error, key->path, "unknown key '%.40s'; write {blocks: [...]}", child->key);
+            if (child != list)
+                return yaml_key_error(child, error, key->path, "unknown key '%.40s'; write {blocks: [...]}",
+                                      child->key);
         if (!list) return yaml_error(node, error, key->path, "is empty; write %s", key_kind_help(key->kind));
     }
     TRY(need(key, list, YAML_LIST, error));
@@ -222,14 +230,16 @@ static enum status read_subset(const struct key *key, const struct yaml_node *no
 static enum status read_betas(const struct key *key, const struct yaml_node *node, struct sim_def *def,
                               struct error *error) {
     double betas[2] = {0, 0};
-    if (node->count != 2) return yaml_error(node, error, key->path, "has %d values; write %s", node->count, key_kind_help(key->kind));
+    if (node->count != 2)
+        return yaml_error(node, error, key->path, "has %d values; write %s", node->count, key_kind_help(key->kind));
     const struct yaml_node *item = node->first;
     for (int32_t i = 0; i < 2; i++, item = item->next) {
         if (item->kind != YAML_SCALAR)
             return yaml_error(item, error, key->path, "must be %s", key_kind_help(key->kind));
         TRY(read_real(key, item, &betas[i], error));
         if (betas[i] < 0 || betas[i] >= 1)
-            return yaml_error(item, error, key->path, "'%.40s' is out of range; write 0 or more and below 1", item->text);
+            return yaml_error(item, error, key->path, "'%.40s' is out of range; write 0 or more and below 1",
+                              item->text);
     }
     def->train.optimizer.beta1 = betas[0];
     def->train.optimizer.beta2 = betas[1];
@@ -253,8 +263,7 @@ static enum status read_seed(const struct key *key, const struct yaml_node *node
     return STATUS_OK;
 }
 
-static enum status read_rate(const struct key *key, const struct yaml_node *node, int64_t *value,
-                             struct error *error) {
+static enum status read_rate(const struct key *key, const struct yaml_node *node, int64_t *value, struct error *error) {
     TRY(read_whole(key, node, value, error));
     if (*value > 0) return STATUS_OK;
     return yaml_error(node, error, key->path, "'%.40s' is out of range; write more than 0", node->text);
@@ -271,9 +280,12 @@ static enum status read_bandwidth(const struct key *key, const struct yaml_node 
 static enum yaml_kind shape(const struct key *key, const struct yaml_node *node) {
     switch (key->kind) {
     case KEY_PROGRAM:
-    case KEY_BETAS: return YAML_LIST;
-    case KEY_SUBSET: return node->kind == YAML_MAP ? YAML_MAP : YAML_LIST;
-    default: return YAML_SCALAR;
+    case KEY_BETAS:
+        return YAML_LIST;
+    case KEY_SUBSET:
+        return node->kind == YAML_MAP ? YAML_MAP : YAML_LIST;
+    default:
+        return YAML_SCALAR;
     }
 }
 
@@ -284,15 +296,22 @@ enum status value_read(const struct key *key, const struct yaml_node *node, cons
     TRY(need(key, node, shape(key, node), error));
     switch (key->kind) {
     case KEY_COUNT:
-    case KEY_DURATION: return read_whole(key, node, at, error);
-    case KEY_RATE: return read_rate(key, node, at, error);
-    case KEY_SEEDS: return STATUS_OK;
-    case KEY_INTEGER: return read_int32(key, node, at, error);
-    case KEY_SEED: return read_seed(key, node, at, error);
+    case KEY_DURATION:
+        return read_whole(key, node, at, error);
+    case KEY_RATE:
+        return read_rate(key, node, at, error);
+    case KEY_SEEDS:
+        return STATUS_OK;
+    case KEY_INTEGER:
+        return read_int32(key, node, at, error);
+    case KEY_SEED:
+        return read_seed(key, node, at, error);
     case KEY_NUMBER:
     case KEY_FRACTION:
-    case KEY_FLOPS: return read_real(key, node, at, error);
-    case KEY_BOOLEAN: return read_boolean(key, node, at, error);
+    case KEY_FLOPS:
+        return read_real(key, node, at, error);
+    case KEY_BOOLEAN:
+        return read_boolean(key, node, at, error);
     case KEY_ENUM:
         TRY(read_choice(key, node, &chosen, error));
         memcpy(at, &chosen, sizeof chosen); /* an enum of non-negative values has int's size and values */
@@ -300,17 +319,25 @@ enum status value_read(const struct key *key, const struct yaml_node *node, cons
     case KEY_NAME:
         TRY(read_choice(key, node, &chosen, error));
         return read_characters(key, node, at, key->size, error);
-    case KEY_TEXT: return read_characters(key, node, at, key->size, error);
-    case KEY_BANDWIDTH: return read_bandwidth(key, node, def, error);
-    case KEY_FILE: return read_file(key, node, context, def, error);
+    case KEY_TEXT:
+        return read_characters(key, node, at, key->size, error);
+    case KEY_BANDWIDTH:
+        return read_bandwidth(key, node, def, error);
+    case KEY_FILE:
+        return read_file(key, node, context, def, error);
     case KEY_PRESET:
         TRY(read_choice(key, node, &chosen, error));
         return llama_preset(key->choice(chosen), &def->model) ? STATUS_OK : unknown_choice(key, node, error);
-    case KEY_STRATEGY: return read_strategy(key, node, context, def, error);
-    case KEY_PROGRAM: return read_program(key, node, def, error);
-    case KEY_SUBSET: return read_subset(key, node, def, error);
-    case KEY_BETAS: return read_betas(key, node, def, error);
-    case KEY_UNSUPPORTED: break;
+    case KEY_STRATEGY:
+        return read_strategy(key, node, context, def, error);
+    case KEY_PROGRAM:
+        return read_program(key, node, def, error);
+    case KEY_SUBSET:
+        return read_subset(key, node, def, error);
+    case KEY_BETAS:
+        return read_betas(key, node, def, error);
+    case KEY_UNSUPPORTED:
+        break;
     }
     return yaml_key_error(node, error, "", "key '%s' is not supported by this version", key->path);
 }
@@ -384,13 +411,23 @@ void value_print(const struct key *key, const struct sim_def *def, struct text *
     switch (key->kind) {
     case KEY_DURATION:
     case KEY_RATE:
-    case KEY_COUNT: print_whole(key, *(const int64_t *)at, json); return;
-    case KEY_INTEGER: print_whole(key, *(const int32_t *)at, json); return;
-    case KEY_SEED: text_append(json, "%" PRIu64, *(const uint64_t *)at); return;
+    case KEY_COUNT:
+        print_whole(key, *(const int64_t *)at, json);
+        return;
+    case KEY_INTEGER:
+        print_whole(key, *(const int32_t *)at, json);
+        return;
+    case KEY_SEED:
+        text_append(json, "%" PRIu64, *(const uint64_t *)at);
+        return;
     case KEY_NUMBER:
     case KEY_FRACTION:
-    case KEY_FLOPS: print_real(key, *(const double *)at, json); return;
-    case KEY_BOOLEAN: text_append(json, "%s", *(const bool *)at ? "true" : "false"); return;
+    case KEY_FLOPS:
+        print_real(key, *(const double *)at, json);
+        return;
+    case KEY_BOOLEAN:
+        text_append(json, "%s", *(const bool *)at ? "true" : "false");
+        return;
     case KEY_ENUM:
         memcpy(&chosen, at, sizeof chosen);
         text_append_json(json, key->choice(chosen));
@@ -398,9 +435,15 @@ void value_print(const struct key *key, const struct sim_def *def, struct text *
     case KEY_NAME:
     case KEY_TEXT:
     case KEY_FILE:
-    case KEY_STRATEGY: text_append_json(json, at); return;
-    case KEY_PROGRAM: print_program(&def->strategy.program, json); return;
-    case KEY_SUBSET: print_subset(&def->strategy, json); return;
+    case KEY_STRATEGY:
+        text_append_json(json, at);
+        return;
+    case KEY_PROGRAM:
+        print_program(&def->strategy.program, json);
+        return;
+    case KEY_SUBSET:
+        print_subset(&def->strategy, json);
+        return;
     case KEY_BETAS:
         text_append(json, "[%s, %s]", units_format_number(def->train.optimizer.beta1, number[0], sizeof number[0]),
                     units_format_number(def->train.optimizer.beta2, number[1], sizeof number[1]));
@@ -408,7 +451,9 @@ void value_print(const struct key *key, const struct sim_def *def, struct text *
     case KEY_BANDWIDTH:
     case KEY_PRESET:
     case KEY_SEEDS:
-    case KEY_UNSUPPORTED: assert(!"an alias is never printed"); return;
+    case KEY_UNSUPPORTED:
+        assert(!"an alias is never printed");
+        return;
     }
 }
 
@@ -418,26 +463,34 @@ static size_t field_bytes(const struct key *key) {
     switch (key->kind) {
     case KEY_DURATION:
     case KEY_RATE:
-    case KEY_COUNT: return sizeof(int64_t);
-    case KEY_SEED: return sizeof(uint64_t);
+    case KEY_COUNT:
+        return sizeof(int64_t);
+    case KEY_SEED:
+        return sizeof(uint64_t);
     case KEY_NUMBER:
     case KEY_FRACTION:
-    case KEY_FLOPS: return sizeof(double);
+    case KEY_FLOPS:
+        return sizeof(double);
     case KEY_INTEGER:
-    case KEY_ENUM: return sizeof(int32_t);
-    case KEY_BOOLEAN: return sizeof(bool);
-    case KEY_BETAS: return 2 * sizeof(double); /* beta1, beta2 */
-    case KEY_SUBSET: return offsetof(struct strategy_def, subset_count) + sizeof(int32_t) -
-                            offsetof(struct strategy_def, subset);
+    case KEY_ENUM:
+        return sizeof(int32_t);
+    case KEY_BOOLEAN:
+        return sizeof(bool);
+    case KEY_BETAS:
+        return 2 * sizeof(double); /* beta1, beta2 */
+    case KEY_SUBSET:
+        return offsetof(struct strategy_def, subset_count) + sizeof(int32_t) - offsetof(struct strategy_def, subset);
     case KEY_NAME:
-    case KEY_TEXT: return key->size;
+    case KEY_TEXT:
+        return key->size;
     case KEY_FILE:
     case KEY_STRATEGY:
     case KEY_PROGRAM:
     case KEY_BANDWIDTH:
     case KEY_PRESET:
     case KEY_SEEDS:
-    case KEY_UNSUPPORTED: break;
+    case KEY_UNSUPPORTED:
+        break;
     }
     return 0;
 }

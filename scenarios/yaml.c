@@ -80,7 +80,7 @@ struct reader {
     struct error *error;
     struct yaml_node *open; /* the list or map being filled */
     int32_t depth;
-    bool have_key;          /* in a map: key, key_line and key_column wait for their value */
+    bool have_key; /* in a map: key, key_line and key_column wait for their value */
     const char *key;
     int32_t key_line, key_column;
 };
@@ -103,7 +103,8 @@ static enum status take_key(struct reader *reader, const struct fy_mark *mark, c
 static enum status add_node(struct reader *reader, const struct fy_mark *mark, enum yaml_kind kind,
                             struct yaml_node **added) {
     struct yaml_node *parent = reader->open;
-    if (++reader->yaml->nodes > YAML_MAX_NODES) return fault(reader, mark, "too many values; at most 1000000 in a file");
+    if (++reader->yaml->nodes > YAML_MAX_NODES)
+        return fault(reader, mark, "too many values; at most 1000000 in a file");
     struct yaml_node *node = push(reader->yaml, sizeof *node, reader->error);
     if (!node) return STATUS_MEMORY;
     *node = (struct yaml_node){.kind = kind,
@@ -162,9 +163,9 @@ static enum status check_keys(const struct reader *reader, const struct yaml_nod
     enum status status = STATUS_OK;
     for (int32_t i = 1; i < count && status == STATUS_OK; i++)
         if (strcmp(nodes[i - 1]->key, nodes[i]->key) == 0)
-            status = origin_error(&reader->yaml->origin, nodes[i]->key_line, nodes[i]->key_column, reader->error,
-                                  "key '%s' stands twice; the first is in line %d", nodes[i]->key,
-                                  nodes[i - 1]->key_line);
+            status =
+                origin_error(&reader->yaml->origin, nodes[i]->key_line, nodes[i]->key_column, reader->error,
+                             "key '%s' stands twice; the first is in line %d", nodes[i]->key, nodes[i - 1]->key_line);
     alloc_free(nodes);
     return status;
 }
@@ -217,11 +218,13 @@ static enum status take_event(struct reader *reader, struct fy_event *event) {
     case FYET_SCALAR:
         TRY(refuse_extras(reader, mark, event->scalar.anchor, event->scalar.tag));
         return take_scalar(reader, mark, event->scalar.value);
-    case FYET_ALIAS: return fault(reader, mark, "aliases (*name) are not supported; write the value out");
+    case FYET_ALIAS:
+        return fault(reader, mark, "aliases (*name) are not supported; write the value out");
     case FYET_NONE:
     case FYET_STREAM_START:
     case FYET_STREAM_END:
-    case FYET_DOCUMENT_END: return STATUS_OK;
+    case FYET_DOCUMENT_END:
+        return STATUS_OK;
     }
     return STATUS_OK;
 }
@@ -236,7 +239,8 @@ static void say_nothing(struct fy_diag *diag, void *user, const char *text, size
 static enum status syntax_fault(const struct yaml *yaml, struct fy_diag *diag, struct error *error) {
     void *position = NULL;
     const struct fy_diag_error *first = fy_diag_errors_iterate(diag, &position);
-    if (!first || !first->msg) return origin_error(&yaml->origin, 0, 0, error, "this is not YAML; see docs/scenario.md");
+    if (!first || !first->msg)
+        return origin_error(&yaml->origin, 0, 0, error, "this is not YAML; see docs/scenario.md");
     char cause[300];
     snprintf(cause, sizeof cause, "%s", first->msg);
     cause[strcspn(cause, "\r\n")] = '\0';
@@ -284,7 +288,8 @@ static enum status check_bytes(const char *text, size_t length, const struct yam
     for (size_t i = 0; i < length; i++) {
         unsigned char byte = (unsigned char)text[i];
         if ((byte < 32 && byte != '\n' && byte != '\r' && byte != '\t') || byte == 127)
-            return origin_error(origin, line, column, error, "control character 0x%02x; a scenario is plain text", byte);
+            return origin_error(origin, line, column, error, "control character 0x%02x; a scenario is plain text",
+                                byte);
         if (byte == '\n')
             line++, column = 1;
         else
@@ -372,7 +377,8 @@ const struct yaml_node *yaml_child(const struct yaml_node *map, const char *key)
 }
 
 bool yaml_is_null(const struct yaml_node *node) {
-    return node->kind == YAML_SCALAR && !node->quoted && (strcmp(node->text, "null") == 0 || strcmp(node->text, "~") == 0);
+    return node->kind == YAML_SCALAR && !node->quoted &&
+           (strcmp(node->text, "null") == 0 || strcmp(node->text, "~") == 0);
 }
 
 bool yaml_is_empty(const struct yaml_node *node) {
@@ -381,9 +387,12 @@ bool yaml_is_empty(const struct yaml_node *node) {
 
 const char *yaml_kind_name(enum yaml_kind kind) {
     switch (kind) {
-    case YAML_SCALAR: return "one value";
-    case YAML_LIST: return "a list";
-    case YAML_MAP: return "a map";
+    case YAML_SCALAR:
+        return "one value";
+    case YAML_LIST:
+        return "a list";
+    case YAML_MAP:
+        return "a map";
     }
     return "";
 }

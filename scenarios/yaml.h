@@ -26,17 +26,17 @@ enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAP };
 
 struct yaml_node {
     enum yaml_kind kind;
-    bool quoted;               /* a scalar in quotes or a block: never null */
-    int32_t line, column;      /* from 1 */
-    const char *text;          /* of a scalar; "" otherwise */
-    const char *key;           /* in a map; NULL otherwise */
+    bool quoted;          /* a scalar in quotes or a block: never null */
+    int32_t line, column; /* from 1 */
+    const char *text;     /* of a scalar; "" otherwise */
+    const char *key;      /* in a map; NULL otherwise */
     int32_t key_line, key_column;
     const struct yaml_origin *origin;
     struct yaml_node *parent;
-    struct yaml_node *first;   /* child, in the order of the file */
+    struct yaml_node *first; /* child, in the order of the file */
     struct yaml_node *last;
-    struct yaml_node *next;    /* sibling */
-    int32_t count;             /* children */
+    struct yaml_node *next; /* sibling */
+    int32_t count;          /* children */
 };
 
 struct yaml; /* owns the nodes */
@@ -60,7 +60,7 @@ const char *yaml_kind_name(enum yaml_kind kind);                                
 /* STATUS_INPUT at the node's value or key: "file:line:column: path: message"; for --set: "--set path: message". */
 enum status yaml_error(const struct yaml_node *node, struct error *error, const char *path, const char *format, ...)
     PRINTF_LIKE(4, 5);
-enum status yaml_key_error(const struct yaml_node *node, struct error *error, const char *path, const char *format,
-                           ...) PRINTF_LIKE(4, 5);
+enum status yaml_key_error(const struct yaml_node *node, struct error *error, const char *path, const char *format, ...)
+    PRINTF_LIKE(4, 5);
 
 #endif

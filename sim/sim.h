@@ -23,9 +23,9 @@ const char *dtype_name(enum payload_dtype dtype); /* "fp32", "bf16", "fp16", "in
 int64_t dtype_bytes(enum payload_dtype dtype);
 
 struct payload_def {
-    int64_t parameters;      /* 0 = the trained model's */
+    int64_t parameters; /* 0 = the trained model's */
     enum payload_dtype dtype;
-    double subset;           /* fraction of the payload that a subset exchange carries; < 0 = as in the trained model */
+    double subset; /* fraction of the payload that a subset exchange carries; < 0 = as in the trained model */
 };
 
 enum overlapped_failure { OVERLAPPED_RETRY, OVERLAPPED_SKIP, OVERLAPPED_WAIT, OVERLAPPED_FAILURES };
@@ -36,23 +36,23 @@ const char *overlapped_failure_name(enum overlapped_failure value);
  * does as `overlapped` says. per: each member draws, or each message of the step-by-step schedule (2M(M-1) of a ring,
  * whatever the fidelity; 2 of a pair), or the attempt once (a pair: its lower worker's draw). */
 struct failures_def {
-    double exchange;              /* probability of one failure, per unit and attempt; 0 = none */
+    double exchange; /* probability of one failure, per unit and attempt; 0 = none */
     enum failure_unit per;
-    double detect;                /* when a failed attempt is noticed, as a fraction of the time it takes alone: 1 = at
+    double detect; /* when a failed attempt is noticed, as a fraction of the time it takes alone: 1 = at
                                      its end */
     enum overlapped_failure overlapped;
-    int32_t max_attempts;         /* of a mix that cannot be skipped, after which the run fails; 1000 */
+    int32_t max_attempts; /* of a mix that cannot be skipped, after which the run fails; 1000 */
 };
 
 struct compute_def {
-    int64_t step_ns;        /* time of one inner step; > 0, or 0 = derived from peak */
-    double peak_flops;      /* with step_ns = 0: step = 6 * payload parameters * tokens / (peak * mfu) */
+    int64_t step_ns;   /* time of one inner step; > 0, or 0 = derived from peak */
+    double peak_flops; /* with step_ns = 0: step = 6 * payload parameters * tokens / (peak * mfu) */
     double mfu;
-    int64_t tokens;         /* tokens per step at the payload's scale; 0 = batch * accumulation * context */
+    int64_t tokens; /* tokens per step at the payload's scale; 0 = batch * accumulation * context */
 };
 
 struct cluster_def {
-    int32_t workers;        /* M */
+    int32_t workers; /* M */
     int64_t up_bps, down_bps;
     int64_t latency_ns;
     struct compute_def compute;
@@ -87,24 +87,24 @@ bool sim_warning(const struct sim_def *def, int32_t index, char *buffer, size_t 
 
 /* Where a worker's time went. The six sum to end - start, exactly. */
 struct worker_times {
-    int64_t compute_ns;     /* inner steps that counted */
+    int64_t compute_ns; /* inner steps that counted */
     int64_t wait_mix1_ns;
     int64_t wait_mix2_ns;
-    int64_t wait_other_ns;  /* other mixes, and at the end of the run for the last worker */
-    int64_t wasted_ns;      /* communication attempts lost to failures, work thrown away */
+    int64_t wait_other_ns; /* other mixes, and at the end of the run for the last worker */
+    int64_t wasted_ns;     /* communication attempts lost to failures, work thrown away */
     int64_t down_ns;
 };
 struct worker_round {
     int64_t start_ns, end_ns;
     struct worker_times times;
-    int64_t bytes_sent;     /* delivered */
-    int64_t bytes_lost;     /* sent in attempts that failed */
+    int64_t bytes_sent;            /* delivered */
+    int64_t bytes_lost;            /* sent in attempts that failed */
     struct worker_metrics metrics; /* NANs when timing only */
 };
 struct transfer {
-    int32_t op;             /* of the program */
+    int32_t op; /* of the program */
     enum mix_label label;
-    int32_t attempt;        /* from 0 */
+    int32_t attempt; /* from 0 */
     int32_t source, destination;
     int64_t bytes;
     int64_t start_ns, end_ns;
@@ -112,12 +112,12 @@ struct transfer {
 };
 struct sim_round {
     int32_t round;
-    int64_t start_ns, end_ns;      /* first worker's start, last worker's end */
-    struct worker_times times;     /* sums over workers */
+    int64_t start_ns, end_ns;  /* first worker's start, last worker's end */
+    struct worker_times times; /* sums over workers */
     int64_t bytes_sent, bytes_lost;
-    struct round_metrics metrics;  /* timing only: round, steps, tokens and contributors, else NANs; workers may be
+    struct round_metrics metrics;       /* timing only: round, steps, tokens and contributors, else NANs; workers may be
                                       NULL */
-    const struct worker_round *workers;  /* [M], valid until the next call, like the rest */
+    const struct worker_round *workers; /* [M], valid until the next call, like the rest */
     int32_t worker_count;
     const struct transfer *transfers;
     int64_t transfer_count;
@@ -126,24 +126,24 @@ struct sim_round {
 enum sim_result { SIM_ROUND, SIM_DONE, SIM_DIVERGED, SIM_FAILED };
 
 struct sim_summary {
-    int32_t rounds;                /* played */
+    int32_t rounds; /* played */
     int32_t rounds_planned;
     int64_t virtual_ns;
-    struct worker_times times;     /* sums over workers and rounds */
-    double utilization;            /* sum of compute / (workers * virtual time) */
+    struct worker_times times; /* sums over workers and rounds */
+    double utilization;        /* sum of compute / (workers * virtual time) */
     int64_t bytes_sent, bytes_lost;
     size_t optimizer_bytes;
-    double perplexity_floor;       /* NAN if unknown */
-    char trajectory_hash[33];      /* over the trainer's def, data and realised schedule; "" when timing only */
-    struct round_metrics last;     /* of the last evaluated round (timing only: the last); workers = NULL */
-    int32_t diverged_worker;       /* -1 unless diverged */
+    double perplexity_floor;   /* NAN if unknown */
+    char trajectory_hash[33];  /* over the trainer's def, data and realised schedule; "" when timing only */
+    struct round_metrics last; /* of the last evaluated round (timing only: the last); workers = NULL */
+    int32_t diverged_worker;   /* -1 unless diverged */
     int64_t diverged_step;
 };
 
 struct sim_options {
-    bool timing_only;              /* no training: no data is read and no model is made */
-    bool keep_transfers;           /* fill sim_round.transfers */
-    int32_t jobs;                  /* threads over workers, >= 1 */
+    bool timing_only;    /* no training: no data is read and no model is made */
+    bool keep_transfers; /* fill sim_round.transfers */
+    int32_t jobs;        /* threads over workers, >= 1 */
 };
 
 struct sim;

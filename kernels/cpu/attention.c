@@ -8,7 +8,9 @@
 
 enum { TILE = 64 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
 
 /* Two score tiles, and one row of per-query sums. */
 int64_t cpu_attention_scratch(int64_t length, int64_t head_dim) {
@@ -56,8 +58,8 @@ static void backward_head(float *dq, float *dk, float *dv, const float *dy, cons
         int64_t rows = least(TILE, length - first), keys = first + rows;
         const float *dy_tile = dy + first * width;
         score(p, q + first * stride, k, rows, keys, head_dim, stride, scale);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)keys, (int)head_dim, 1, dy_tile, (int)width,
-                    v, (int)stride, 0, dp, (int)keys);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)keys, (int)head_dim, 1, dy_tile,
+                    (int)width, v, (int)stride, 0, dp, (int)keys);
         for (int64_t r = 0; r < rows; r++) {
             float *row = p + r * keys, *drow = dp + r * keys;
             int64_t seen = first + r + 1;

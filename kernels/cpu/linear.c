@@ -13,7 +13,8 @@ void cpu_linear_backward_input(float *dx, const float *dy, const float *w, int64
                 dx, (int)in);
 }
 
-void cpu_linear_backward_weight(float *dw, const float *dy, const float *x, int64_t n, int64_t in, int64_t out, int add) {
+void cpu_linear_backward_weight(float *dw, const float *dy, const float *x, int64_t n, int64_t in, int64_t out,
+                                int add) {
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)out, (int)in, (int)n, 1, dy, (int)out, x, (int)in,
                 add ? 1 : 0, dw, (int)in);
 }

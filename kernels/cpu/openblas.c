@@ -1,6 +1,6 @@
-/* The back end for processors: the decoder over whole batches, matrix products by OpenBLAS, the rest by the loops beside
- * this file. Each call runs on its own thread; OpenBLAS is told to use one (its pthread build: the serial build is not
- * safe to call from several threads).
+/* The back end for processors: the decoder over whole batches, matrix products by OpenBLAS, the rest by the loops
+ * beside this file. Each call runs on its own thread; OpenBLAS is told to use one (its pthread build: the serial build
+ * is not safe to call from several threads).
  *
  * Training keeps what the way back needs, for all sequences at once. Evaluation goes sequence by sequence, so that a
  * value never depends on how many were asked for: OpenBLAS may sum a row differently when there are more rows.
@@ -20,16 +20,16 @@
 
 /* What one layer keeps for the way back. */
 struct layer {
-    float *x;           /* [n, dim] at its start */
-    float *middle;      /* [n, dim] after attention */
-    float *normed;      /* [n, dim] into q, k, v */
-    float *normed_mlp;  /* [n, dim] into gate, up */
+    float *x;                     /* [n, dim] at its start */
+    float *middle;                /* [n, dim] after attention */
+    float *normed;                /* [n, dim] into q, k, v */
+    float *normed_mlp;            /* [n, dim] into gate, up */
     float *inverse, *inverse_mlp; /* [n] */
-    float *qkv;         /* [n, qkv] with RoPE */
-    float *mixed;       /* [n, dim] attention's output */
-    float *log_sums;    /* [sequences][heads, length] */
-    float *gate_up;     /* [n, 2 ffn] */
-    float *hidden;      /* [n, ffn] */
+    float *qkv;                   /* [n, qkv] with RoPE */
+    float *mixed;                 /* [n, dim] attention's output */
+    float *log_sums;              /* [sequences][heads, length] */
+    float *gate_up;               /* [n, 2 ffn] */
+    float *hidden;                /* [n, ffn] */
     int64_t offsets[LLAMA_TENSOR_KINDS];
 };
 
@@ -39,27 +39,32 @@ struct activations {
     enum compute_purpose purpose;
     int32_t length, sequences;
     int64_t dim, layers, head_dim, qkv, ffn, vocab, heads, kv_heads;
-    struct layer *layer;   /* [layers]; evaluation: every one on the same memory */
-    float *out;            /* [n, dim] at the end of the layers */
-    float *normed, *inverse; /* [n, dim], [n] into the head */
-    float *logits;         /* [n, vocab] */
-    float *table;          /* RoPE */
-    float *scratch;        /* attention */
+    struct layer *layer;                   /* [layers]; evaluation: every one on the same memory */
+    float *out;                            /* [n, dim] at the end of the layers */
+    float *normed, *inverse;               /* [n, dim], [n] into the head */
+    float *logits;                         /* [n, vocab] */
+    float *table;                          /* RoPE */
+    float *scratch;                        /* attention */
     float *dx, *dwide, *dnarrow, *dnormed; /* [n, dim], [n, max(qkv, 2 ffn)], [n, max(ffn, dim)], [n, dim] */
-    int64_t embedding, final_norm, head; /* offsets */
+    int64_t embedding, final_norm, head;   /* offsets */
 };
 
 /* ---- probing ---- */
 
-static void use_one_thread(void) { openblas_set_num_threads(1); }
+static void use_one_thread(void) {
+    openblas_set_num_threads(1);
+}
 
 static bool probe(char *why, size_t size) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, use_one_thread);
     char version[64] = "OpenBLAS";
     sscanf(openblas_get_config(), "OpenBLAS %40s", version);
-    const char *parallel = openblas_get_parallel() == OPENBLAS_THREAD ? "pthread" : openblas_get_parallel() == OPENBLAS_OPENMP ? "OpenMP" : NULL;
-    snprintf(why, size, "OpenBLAS %s, %s kernels, %s build", version, openblas_get_corename(), parallel ? parallel : "serial");
+    const char *parallel = openblas_get_parallel() == OPENBLAS_THREAD   ? "pthread"
+                           : openblas_get_parallel() == OPENBLAS_OPENMP ? "OpenMP"
+                                                                        : NULL;
+    snprintf(why, size, "OpenBLAS %s, %s kernels, %s build", version, openblas_get_corename(),
+             parallel ? parallel : "serial");
     if (parallel) return true;
     snprintf(why, size, "OpenBLAS is the serial build, which is not safe with threads; install libopenblas0-pthread");
     return false;
@@ -67,7 +72,9 @@ static bool probe(char *why, size_t size) {
 
 /* ---- memory ---- */
 
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
 
 static void set_sizes(struct activations *a, const struct llama *model, int32_t sequences, int32_t length,
                       enum compute_purpose purpose) {
@@ -131,7 +138,8 @@ static size_t take_all(struct activations *a) {
     return bytes;
 }
 
-static size_t activation_bytes(const struct llama *model, int32_t sequences, int32_t length, enum compute_purpose purpose) {
+static size_t activation_bytes(const struct llama *model, int32_t sequences, int32_t length,
+                               enum compute_purpose purpose) {
     struct activations a = {0};
     set_sizes(&a, model, sequences, length, purpose);
     return take_all(&a);
@@ -159,12 +167,14 @@ static void release(void *activations) {
     alloc_free(a);
 }
 
-static void *create(const struct llama *model, int32_t sequences, int32_t length, enum compute_purpose purpose, struct error *error) {
+static void *create(const struct llama *model, int32_t sequences, int32_t length, enum compute_purpose purpose,
+                    struct error *error) {
     struct activations *a = alloc_zero(1, sizeof *a, "activations", error);
     if (!a) return NULL;
     set_sizes(a, model, sequences, length, purpose);
     a->layer = alloc_zero((size_t)a->layers, sizeof *a->layer, "activations", error);
-    a->arena = a->layer ? arena_create(activation_bytes(model, sequences, length, purpose), "activations", error) : NULL;
+    a->arena =
+        a->layer ? arena_create(activation_bytes(model, sequences, length, purpose), "activations", error) : NULL;
     if (!a->arena) {
         release(a);
         return NULL;
@@ -177,7 +187,9 @@ static void *create(const struct llama *model, int32_t sequences, int32_t length
 
 /* ---- forward ---- */
 
-static float epsilon(const struct activations *a) { return (float)llama_get_def(a->model)->norm_epsilon; }
+static float epsilon(const struct activations *a) {
+    return (float)llama_get_def(a->model)->norm_epsilon;
+}
 
 /* The residual stream goes from layer->x to `out`. */
 static void layer_forward(const struct activations *a, const struct layer *layer, const float *w, float *out,
@@ -194,7 +206,8 @@ static void layer_forward(const struct activations *a, const struct layer *layer
     }
     memcpy(layer->middle, layer->x, (size_t)(n * a->dim) * sizeof(float));
     cpu_linear_forward(layer->middle, layer->mixed, w + at[LLAMA_OUTPUT], n, a->dim, a->dim, 1);
-    cpu_rmsnorm_forward(layer->normed_mlp, layer->inverse_mlp, layer->middle, w + at[LLAMA_MLP_NORM], n, a->dim, epsilon(a));
+    cpu_rmsnorm_forward(layer->normed_mlp, layer->inverse_mlp, layer->middle, w + at[LLAMA_MLP_NORM], n, a->dim,
+                        epsilon(a));
     cpu_linear_forward(layer->gate_up, layer->normed_mlp, w + at[LLAMA_GATE], n, a->dim, 2 * a->ffn, 0);
     cpu_swiglu_forward(layer->hidden, layer->gate_up, n, a->ffn);
     memcpy(out, layer->middle, (size_t)(n * a->dim) * sizeof(float));
@@ -227,7 +240,8 @@ static void loss(void *activations, const float *parameters, const int32_t *toke
     }
 }
 
-static void probabilities(void *activations, const float *parameters, const int32_t *tokens, int32_t sequences, float *to) {
+static void probabilities(void *activations, const float *parameters, const int32_t *tokens, int32_t sequences,
+                          float *to) {
     struct activations *a = activations;
     int64_t size = a->length * a->vocab;
     for (int64_t i = 0; i < sequences; i++) {
@@ -249,7 +263,8 @@ static void layer_backward(const struct activations *a, const struct layer *laye
     cpu_swiglu_backward(a->dwide, a->dnarrow, layer->gate_up, n, a->ffn);
     cpu_linear_backward_weight(g + at[LLAMA_GATE], a->dwide, layer->normed_mlp, n, a->dim, 2 * a->ffn, add);
     cpu_linear_backward_input(a->dnormed, a->dwide, w + at[LLAMA_GATE], n, a->dim, 2 * a->ffn);
-    cpu_rmsnorm_backward(a->dx, g + at[LLAMA_MLP_NORM], a->dnormed, layer->middle, w + at[LLAMA_MLP_NORM], layer->inverse_mlp, n, a->dim);
+    cpu_rmsnorm_backward(a->dx, g + at[LLAMA_MLP_NORM], a->dnormed, layer->middle, w + at[LLAMA_MLP_NORM],
+                         layer->inverse_mlp, n, a->dim);
 
     cpu_linear_backward_weight(g + at[LLAMA_OUTPUT], a->dx, layer->mixed, n, a->dim, a->dim, add);
     cpu_linear_backward_input(a->dnarrow, a->dx, w + at[LLAMA_OUTPUT], n, a->dim, a->dim);
@@ -262,7 +277,8 @@ static void layer_backward(const struct activations *a, const struct layer *laye
     cpu_rope(a->dwide, a->table, sequences, a->length, a->heads + a->kv_heads, a->head_dim, a->qkv, 1);
     cpu_linear_backward_weight(g + at[LLAMA_QUERY], a->dwide, layer->normed, n, a->dim, a->qkv, add);
     cpu_linear_backward_input(a->dnormed, a->dwide, w + at[LLAMA_QUERY], n, a->dim, a->qkv);
-    cpu_rmsnorm_backward(a->dx, g + at[LLAMA_ATTENTION_NORM], a->dnormed, layer->x, w + at[LLAMA_ATTENTION_NORM], layer->inverse, n, a->dim);
+    cpu_rmsnorm_backward(a->dx, g + at[LLAMA_ATTENTION_NORM], a->dnormed, layer->x, w + at[LLAMA_ATTENTION_NORM],
+                         layer->inverse, n, a->dim);
 }
 
 /* What is added to rather than written starts from zero: the norms' gains and the embedding. */

@@ -9,10 +9,12 @@
 void cpu_linear_forward(float *y, const float *x, const float *w, int64_t n, int64_t in, int64_t out, int add);
 /* dx[n, in] = dy w; dw[out, in] (+)= dy^T x */
 void cpu_linear_backward_input(float *dx, const float *dy, const float *w, int64_t n, int64_t in, int64_t out);
-void cpu_linear_backward_weight(float *dw, const float *dy, const float *x, int64_t n, int64_t in, int64_t out, int add);
+void cpu_linear_backward_weight(float *dw, const float *dy, const float *x, int64_t n, int64_t in, int64_t out,
+                                int add);
 
 /* rmsnorm.c: inverse[n] keeps 1 / rms for the way back. dx += ..., dgain += ... */
-void cpu_rmsnorm_forward(float *y, float *inverse, const float *x, const float *gain, int64_t n, int64_t dim, float epsilon);
+void cpu_rmsnorm_forward(float *y, float *inverse, const float *x, const float *gain, int64_t n, int64_t dim,
+                         float epsilon);
 void cpu_rmsnorm_backward(float *dx, float *dgain, const float *dy, const float *x, const float *gain,
                           const float *inverse, int64_t n, int64_t dim);
 

@@ -39,7 +39,8 @@ void cpu_swiglu_backward(float *dgate_up, const float *dhidden, const float *gat
             lanes_store(du + i, up);
         }
         if ((left = ffn - i) <= 0) continue;
-        backward_lanes(&gate, &up, lanes_load_part(d + i, left, 0), lanes_load_part(g + i, left, 0), lanes_load_part(u + i, left, 0));
+        backward_lanes(&gate, &up, lanes_load_part(d + i, left, 0), lanes_load_part(g + i, left, 0),
+                       lanes_load_part(u + i, left, 0));
         lanes_store_part(dg + i, gate, left);
         lanes_store_part(du + i, up, left);
     }

@@ -11,9 +11,15 @@ enum { LANES = 16 };
 typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t lanes_int __attribute__((vector_size(64)));
 
-static inline lanes lanes_load(const float *at) { return *(const lanes *)at; }
-static inline void lanes_store(float *at, lanes value) { *(lanes *)at = value; }
-static inline lanes lanes_of(float value) { return value - (lanes){0}; }
+static inline lanes lanes_load(const float *at) {
+    return *(const lanes *)at;
+}
+static inline void lanes_store(float *at, lanes value) {
+    *(lanes *)at = value;
+}
+static inline lanes lanes_of(float value) {
+    return value - (lanes){0};
+}
 
 /* Sum of the lanes, pairwise. */
 static inline float lanes_sum(lanes v) {
@@ -34,8 +40,12 @@ static inline lanes lanes_pick(lanes_int mask, lanes a, lanes b) {
     return a;
 }
 
-static inline lanes lanes_max(lanes a, lanes b) { return lanes_pick(a > b, a, b); }
-static inline lanes lanes_min(lanes a, lanes b) { return lanes_pick(a < b, a, b); }
+static inline lanes lanes_max(lanes a, lanes b) {
+    return lanes_pick(a > b, a, b);
+}
+static inline lanes lanes_min(lanes a, lanes b) {
+    return lanes_pick(a < b, a, b);
+}
 
 /* e^x for x <= 88; below -87 the result is 0. Cody-Waite reduction and a degree-6 polynomial: within 2 ulp. */
 static inline lanes lanes_exp(lanes x) {

@@ -54,7 +54,8 @@ void cpu_adamw(float *restrict parameters, const float *restrict gradient, float
     float rate = (float)(step->learning_rate / (1 - pow(step->beta1, (double)step->step)));
     float correct = (float)(1 / (1 - pow(step->beta2, (double)step->step)));
     float keep = (float)(1 - step->learning_rate * step->weight_decay), scale = (float)step->gradient_scale;
-    float b1 = (float)step->beta1, c1 = (float)(1 - step->beta1), b2 = (float)step->beta2, c2 = (float)(1 - step->beta2);
+    float b1 = (float)step->beta1, c1 = (float)(1 - step->beta1), b2 = (float)step->beta2,
+          c2 = (float)(1 - step->beta2);
     float epsilon = (float)step->epsilon;
     for (int64_t i = 0; i < count; i++) {
         float g = scale * gradient[i];
@@ -72,8 +73,15 @@ static double js_term(double p, double q) {
     if (!(sum > 0)) return isnan(sum) ? NAN : 0;
     double x = (p - q) / sum, s = x * x;
     if (s < 0.09) /* sum_k x^2k / (2k (2k-1)), the tail below 1e-13 of it */
-        return sum / 2 * s * (1.0 / 2 + s * (1.0 / 12 + s * (1.0 / 30 + s * (1.0 / 56 + s * (1.0 / 90 + s * (1.0 / 132 +
-                          s * (1.0 / 182 + s * (1.0 / 240 + s * (1.0 / 306 + s * (1.0 / 380 + s / 462))))))))));
+        return sum / 2 * s *
+               (1.0 / 2 +
+                s * (1.0 / 12 +
+                     s * (1.0 / 30 +
+                          s * (1.0 / 56 +
+                               s * (1.0 / 90 +
+                                    s * (1.0 / 132 +
+                                         s * (1.0 / 182 +
+                                              s * (1.0 / 240 + s * (1.0 / 306 + s * (1.0 / 380 + s / 462))))))))));
     double f = (x > -1 ? (1 + x) * log1p(x) : 0) + (x < 1 ? (1 - x) * log1p(-x) : 0);
     return sum / 2 * f / 2;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define real float
+#define real    float
 #define F(name) name##_f32
 #include "decoder.inc"
 
@@ -16,19 +16,23 @@ static bool probe(char *why, size_t size) {
     return true;
 }
 
-static size_t activation_bytes(const struct llama *model, int32_t sequences, int32_t length, enum compute_purpose purpose) {
+static size_t activation_bytes(const struct llama *model, int32_t sequences, int32_t length,
+                               enum compute_purpose purpose) {
     (void)sequences;
     (void)purpose;
     return activation_count_f32(model, length) * sizeof(float);
 }
 
-static void *create(const struct llama *model, int32_t sequences, int32_t length, enum compute_purpose purpose, struct error *error) {
+static void *create(const struct llama *model, int32_t sequences, int32_t length, enum compute_purpose purpose,
+                    struct error *error) {
     (void)sequences;
     (void)purpose;
     return activations_create_f32(model, length, error);
 }
 
-static void release(void *activations) { activations_free_f32(activations); }
+static void release(void *activations) {
+    activations_free_f32(activations);
+}
 
 static void gradient(void *activations, const float *parameters, const int32_t *tokens, const int32_t *targets,
                      int32_t sequences, double normalizer, bool accumulate, float *gradient, double *loss_sum) {
@@ -36,7 +40,8 @@ static void gradient(void *activations, const float *parameters, const int32_t *
     if (!accumulate) zero_f32(gradient, llama_parameters(a->model));
     *loss_sum = 0;
     for (int32_t i = 0; i < sequences; i++)
-        *loss_sum += backward_f32(a, parameters, tokens + (int64_t)i * a->length, targets + (int64_t)i * a->length, normalizer, gradient);
+        *loss_sum += backward_f32(a, parameters, tokens + (int64_t)i * a->length, targets + (int64_t)i * a->length,
+                                  normalizer, gradient);
 }
 
 static void loss(void *activations, const float *parameters, const int32_t *tokens, const int32_t *targets,
@@ -47,7 +52,8 @@ static void loss(void *activations, const float *parameters, const int32_t *toke
         *loss_sum += forward_f32(a, parameters, tokens + (int64_t)i * a->length, targets + (int64_t)i * a->length);
 }
 
-static void probabilities(void *activations, const float *parameters, const int32_t *tokens, int32_t sequences, float *to) {
+static void probabilities(void *activations, const float *parameters, const int32_t *tokens, int32_t sequences,
+                          float *to) {
     struct activations_f32 *a = activations;
     int64_t size = (int64_t)a->length * llama_get_def(a->model)->vocab;
     for (int32_t i = 0; i < sequences; i++) {
@@ -79,8 +85,10 @@ static double square_distance(const float *a, const float *b, int64_t count) {
     return sum;
 }
 
-static void adamw(float *parameters, const float *gradient, float *first, float *second, int64_t count, const struct adamw_step *step) {
-    double correct_first = 1 - pow(step->beta1, (double)step->step), correct_second = 1 - pow(step->beta2, (double)step->step);
+static void adamw(float *parameters, const float *gradient, float *first, float *second, int64_t count,
+                  const struct adamw_step *step) {
+    double correct_first = 1 - pow(step->beta1, (double)step->step),
+           correct_second = 1 - pow(step->beta2, (double)step->step);
     for (int64_t i = 0; i < count; i++) {
         double g = step->gradient_scale * (double)gradient[i];
         double m = step->beta1 * (double)first[i] + (1 - step->beta1) * g;
@@ -88,7 +96,8 @@ static void adamw(float *parameters, const float *gradient, float *first, float 
         first[i] = (float)m;
         second[i] = (float)v;
         double update = m / correct_first / (sqrt(v / correct_second) + step->epsilon);
-        parameters[i] = (float)((double)parameters[i] - step->learning_rate * (update + step->weight_decay * (double)parameters[i]));
+        parameters[i] = (float)((double)parameters[i] -
+                                step->learning_rate * (update + step->weight_decay * (double)parameters[i]));
     }
 }
 

@@ -2,8 +2,8 @@
  * processor's peak of fused multiply-adds.
  *
  * usage: bench_training PRESET REPLICAS THREADS SECONDS [BATCH]
- * Prints one line: tokens/s over all replicas, model FLOP/s (6 N per token), the share of the FMA peak, and step time over
- * the summed time of its matrix products.
+ * Prints one line: tokens/s over all replicas, model FLOP/s (6 N per token), the share of the FMA peak, and step time
+ * over the summed time of its matrix products.
  */
 #include "base/pool.h"
 #include "base/rng.h"
@@ -46,7 +46,8 @@ static double fma_peak_flops(void) {
 /* ---- the matrix products of one step ---- */
 
 static double product_s(int n, int in, int out) {
-    float *x = calloc((size_t)n * (size_t)in, sizeof *x), *w = calloc((size_t)in * (size_t)out, sizeof *w), *y = calloc((size_t)n * (size_t)out, sizeof *y);
+    float *x = calloc((size_t)n * (size_t)in, sizeof *x), *w = calloc((size_t)in * (size_t)out, sizeof *w),
+          *y = calloc((size_t)n * (size_t)out, sizeof *y);
     double best = 1e9;
     for (int repeat = 0; repeat < 12; repeat++) {
         double start = now_s();
@@ -86,10 +87,12 @@ static void step(void *context, int64_t replica, int32_t thread) {
     struct replicas *r = context;
     double loss;
     int32_t tokens = r->batch * r->length;
-    compute_gradient(r->compute[thread], r->parameters[replica], r->tokens, r->tokens + 1, r->batch, tokens, false, r->gradients[thread], &loss);
+    compute_gradient(r->compute[thread], r->parameters[replica], r->tokens, r->tokens + 1, r->batch, tokens, false,
+                     r->gradients[thread], &loss);
     double norm = vector_square_norm(r->backend, r->gradients[thread], r->count);
     struct adamw_step adamw = {1e-3, 0.9, 0.95, 1e-8, 0.1, norm > 1 ? 0.5 : 1, r->steps + 1};
-    vector_adamw(r->backend, r->parameters[replica], r->gradients[thread], r->first[replica], r->second[replica], r->count, &adamw);
+    vector_adamw(r->backend, r->parameters[replica], r->gradients[thread], r->first[replica], r->second[replica],
+                 r->count, &adamw);
 }
 
 static float **vectors(const struct replicas *r, int32_t count, struct error *error) {
@@ -106,9 +109,9 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: bench_training PRESET REPLICAS THREADS SECONDS [BATCH]\n");
         return 2;
     }
-    int32_t replicas = atoi(argv[2]), threads = atoi(argv[3]);
+    int32_t replicas = (int32_t)strtol(argv[2], NULL, 10), threads = (int32_t)strtol(argv[3], NULL, 10);
     double seconds = strtod(argv[4], NULL);
-    struct replicas r = {.batch = argc > 5 ? atoi(argv[5]) : 8, .length = def.context};
+    struct replicas r = {.batch = argc > 5 ? (int32_t)strtol(argv[5], NULL, 10) : 8, .length = def.context};
     struct pool *pool = pool_create(threads, &error);
     if (backend_find("openblas", &r.backend, &error) != STATUS_OK || !pool) return 1;
     r.model = llama_create(&def, &error);
@@ -118,7 +121,8 @@ int main(int argc, char **argv) {
     r.second = vectors(&r, replicas, &error);
     r.gradients = vectors(&r, threads, &error);
     r.compute = calloc((size_t)threads, sizeof(struct compute *));
-    for (int32_t t = 0; t < threads; t++) r.compute[t] = compute_create(r.model, r.backend, r.batch, r.length, COMPUTE_TRAINING, &error);
+    for (int32_t t = 0; t < threads; t++)
+        r.compute[t] = compute_create(r.model, r.backend, r.batch, r.length, COMPUTE_TRAINING, &error);
     for (int32_t m = 0; m < replicas; m++) llama_initialize(r.model, r.backend, 1, r.parameters[m]);
     r.tokens = calloc((size_t)(r.batch * r.length + 1), sizeof *r.tokens);
     struct rng rng = rng_stream(1, RNG_TEST, 0, 0);
@@ -134,9 +138,10 @@ int main(int argc, char **argv) {
     double took = now_s() - start;
     double tokens = (double)r.steps * replicas * r.batch * r.length;
     double rate = tokens / took, step_s = took * threads / ((double)r.steps * replicas);
-    printf("%s: %.0f tokens/s with %d replicas on %d threads; model %.1f GFLOP/s = %.2f of the FMA peak (%.0f per core); step %.3f ms = %.2f x its matrix products\n",
-           argv[1], rate, replicas, threads, 6e-9 * (double)r.count * rate, 6 * (double)r.count * rate / (peak * threads),
-           peak * 1e-9, step_s * 1e3, step_s / products);
+    printf("%s: %.0f tokens/s with %d replicas on %d threads; model %.1f GFLOP/s = %.2f of the FMA peak (%.0f per "
+           "core); step %.3f ms = %.2f x its matrix products\n",
+           argv[1], rate, replicas, threads, 6e-9 * (double)r.count * rate,
+           6 * (double)r.count * rate / (peak * threads), peak * 1e-9, step_s * 1e3, step_s / products);
     pool_free(pool);
     return 0;
 }

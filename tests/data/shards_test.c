@@ -37,13 +37,15 @@ static const char *write_file(const char *name, const void *bytes, size_t length
 }
 
 /* A shard with `count` tokens id(i) = i * 7 % vocab, header as told, in `to`; returns its bytes. */
-static size_t make_shard(uint8_t *to, int32_t magic, int32_t version, int32_t said, int32_t count, int32_t width, uint32_t vocab) {
+static size_t make_shard(uint8_t *to, int32_t magic, int32_t version, int32_t said, int32_t count, int32_t width,
+                         uint32_t vocab) {
     int32_t header[256] = {magic, version, said};
     memcpy(to, header, sizeof header);
     for (int32_t i = 0; i < count; i++) {
         uint32_t id = (uint32_t)i * 7 % vocab;
         uint16_t narrow = (uint16_t)id;
-        memcpy(to + sizeof header + (size_t)i * (size_t)width, width == 2 ? (void *)&narrow : (void *)&id, (size_t)width);
+        memcpy(to + sizeof header + (size_t)i * (size_t)width, width == 2 ? (void *)&narrow : (void *)&id,
+               (size_t)width);
     }
     return sizeof header + (size_t)count * (size_t)width;
 }
@@ -65,7 +67,8 @@ static void test_formats(void **state) {
     tokens_close(&tokens);
 
     uint16_t plain[] = {5, 6, 7, 32768, 50256};
-    assert_int_equal(tokens_open_shards(&tokens, write_file("nano.bin", plain, sizeof plain), 50257, &error), STATUS_OK);
+    assert_int_equal(tokens_open_shards(&tokens, write_file("nano.bin", plain, sizeof plain), 50257, &error),
+                     STATUS_OK);
     assert_int_equal(tokens.pieces[0].count, 5);
     assert_int_equal(tokens_get(&tokens, &tokens.pieces[0], 3), 32768);
     tokens_close(&tokens);
@@ -113,11 +116,13 @@ static void test_broken_shards(void **state) {
         struct tokens tokens;
         struct error error = {0};
         int64_t before = alloc_live_blocks();
-        size_t size = make_shard(bytes, cases[i].magic, cases[i].version, cases[i].said, cases[i].count, cases[i].width, 50257);
+        size_t size =
+            make_shard(bytes, cases[i].magic, cases[i].version, cases[i].said, cases[i].count, cases[i].width, 50257);
         const char *path = write_file("broken.bin", bytes, size - (size_t)cases[i].cut);
         assert_int_equal(tokens_open_shards(&tokens, path, cases[i].vocab, &error), STATUS_INPUT);
         assert_string_equal(error.file, path);
-        if (!strstr(error.message, cases[i].expected)) fail_msg("%s: expected '%s' in: %s", cases[i].name, cases[i].expected, error.message);
+        if (!strstr(error.message, cases[i].expected))
+            fail_msg("%s: expected '%s' in: %s", cases[i].name, cases[i].expected, error.message);
         assert_int_equal(alloc_live_blocks(), before);
     }
 }
@@ -147,13 +152,15 @@ static void test_random_damage(void **state) {
             bytes[rng_below(&rng, rng_below(&rng, 2) ? 16 : (uint32_t)size)] = (uint8_t)rng_u32(&rng);
         size -= rng_below(&rng, 3) ? 0 : rng_below(&rng, (uint32_t)size);
         if (tokens_open_shards(&tokens, write_file("damaged.bin", bytes, size), 300, &error) != STATUS_OK) continue;
-        for (int64_t t = 0; t < tokens.pieces[0].count; t++) assert_in_range(tokens_get(&tokens, &tokens.pieces[0], t), 0, 299);
+        for (int64_t t = 0; t < tokens.pieces[0].count; t++)
+            assert_in_range(tokens_get(&tokens, &tokens.pieces[0], t), 0, 299);
         tokens_close(&tokens);
     }
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats), cmocka_unit_test(test_order), cmocka_unit_test(test_broken_shards),
-                                       cmocka_unit_test(test_broken_files), cmocka_unit_test(test_random_damage)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats), cmocka_unit_test(test_order),
+                                       cmocka_unit_test(test_broken_shards), cmocka_unit_test(test_broken_files),
+                                       cmocka_unit_test(test_random_damage)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

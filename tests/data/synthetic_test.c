@@ -28,7 +28,8 @@ static void test_same_seed(void **state) {
     synthetic_free(two);
 }
 
-/* p(next | past) over all 256 bytes sums to 1 at every place: each is got from the surprise of the text with that byte. */
+/* p(next | past) over all 256 bytes sums to 1 at every place: each is got from the surprise of the text with that byte.
+ */
 static void test_filter_is_a_distribution(void **state) {
     static uint8_t text[40];
     struct error error;
@@ -50,8 +51,9 @@ static void test_filter_is_a_distribution(void **state) {
 }
 
 /* The floor is a mean of exact log probabilities, so over long texts it approaches the entropy rate from above, and no
- * n-gram model fitted to the same text may be better: bigrams and trigrams are clearly worse. Counting a text with itself
- * flatters the n-gram by about parameters / tokens nats; at 27^3 possible trigrams and 4e5 tokens that is under 0.03. */
+ * n-gram model fitted to the same text may be better: bigrams and trigrams are clearly worse. Counting a text with
+ * itself flatters the n-gram by about parameters / tokens nats; at 27^3 possible trigrams and 4e5 tokens that is under
+ * 0.03. */
 static void test_floor_is_below_ngrams(void **state) {
     static double trigram[27][27][27], bigram[27][27];
     struct error error;
@@ -63,7 +65,8 @@ static void test_floor_is_below_ngrams(void **state) {
     for (int64_t at = 0; at + 65 <= 65 * 400; at += 65) floor += synthetic_surprise(source, text + at, 65);
     floor /= 64 * 400;
     for (int64_t i = 2; i < COUNT; i++) {
-        int a = text[i - 2] == ' ' ? 26 : text[i - 2] - 'a', b = text[i - 1] == ' ' ? 26 : text[i - 1] - 'a', c = text[i] == ' ' ? 26 : text[i] - 'a';
+        int a = text[i - 2] == ' ' ? 26 : text[i - 2] - 'a', b = text[i - 1] == ' ' ? 26 : text[i - 1] - 'a',
+            c = text[i] == ' ' ? 26 : text[i] - 'a';
         trigram[a][b][c]++;
         bigram[b][c]++;
     }
@@ -107,7 +110,8 @@ static void test_context_helps(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_seed), cmocka_unit_test(test_filter_is_a_distribution),
-                                       cmocka_unit_test(test_floor_is_below_ngrams), cmocka_unit_test(test_context_helps)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_seed), cmocka_unit_test(test_filter_is_a_distribution),
+        cmocka_unit_test(test_floor_is_below_ngrams), cmocka_unit_test(test_context_helps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

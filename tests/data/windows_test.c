@@ -110,7 +110,8 @@ static void test_batches(void **state) {
 
 /* Seeds give other orders; the number of the seed changes nothing else. */
 static void test_seeds(void **state) {
-    struct data *a = open_data(50000, 3, 0.05, 0, 1), *b = open_data(50000, 3, 0.05, 0, 2), *again = open_data(50000, 3, 0.05, 0, 1);
+    struct data *a = open_data(50000, 3, 0.05, 0, 1), *b = open_data(50000, 3, 0.05, 0, 2),
+                *again = open_data(50000, 3, 0.05, 0, 1);
     int64_t same = 0;
     (void)state;
     for (int64_t i = 0; i < 200; i++) {
@@ -132,8 +133,10 @@ static void test_non_iid(void **state) {
     /* windows of the first 64th of the corpus, by worker */
     for (int32_t m = 0; m < 4; m++) {
         int64_t count[2] = {0};
-        for (int64_t i = 0; i < data_worker_windows(even, m); i++) count[0] += data_window_id(even, m, i) < windows / 64;
-        for (int64_t i = 0; i < data_worker_windows(skewed, m); i++) count[1] += data_window_id(skewed, m, i) < windows / 64;
+        for (int64_t i = 0; i < data_worker_windows(even, m); i++)
+            count[0] += data_window_id(even, m, i) < windows / 64;
+        for (int64_t i = 0; i < data_worker_windows(skewed, m); i++)
+            count[1] += data_window_id(skewed, m, i) < windows / 64;
         if (count[0] > most_even) most_even = count[0];
         if (count[1] > most_skewed) most_skewed = count[1];
     }
@@ -150,8 +153,9 @@ static void test_refusals(void **state) {
         int32_t vocab;
         const char *expected;
     } cases[] = {
-        {1000, 64, 0.05, 0, 256, "too few"},   {1000, 1, 0.01, 0, 256, "too few"},   {999, 1, 0.05, 0, 256, "data.tokens"},
-        {50000, 2, 0, 0, 256, "validation"},   {50000, 2, 0.6, 0, 256, "validation"}, {50000, 2, 0.05, -1, 256, "non_iid"},
+        {1000, 64, 0.05, 0, 256, "too few"},     {1000, 1, 0.01, 0, 256, "too few"},
+        {999, 1, 0.05, 0, 256, "data.tokens"},   {50000, 2, 0, 0, 256, "validation"},
+        {50000, 2, 0.6, 0, 256, "validation"},   {50000, 2, 0.05, -1, 256, "non_iid"},
         {50000, 2, 0.05, 0, 255, "model.vocab"},
     };
     (void)state;
@@ -164,7 +168,8 @@ static void test_refusals(void **state) {
         int64_t before = alloc_live_blocks();
         assert_null(data_create(&def, cases[i].workers, LENGTH, cases[i].vocab, 1, &error));
         assert_int_equal(error.status, STATUS_INPUT);
-        if (!strstr(error.message, cases[i].expected)) fail_msg("expected '%s' in: %s", cases[i].expected, error.message);
+        if (!strstr(error.message, cases[i].expected))
+            fail_msg("expected '%s' in: %s", cases[i].expected, error.message);
         assert_int_equal(alloc_live_blocks(), before);
     }
 }
@@ -190,9 +195,13 @@ static void test_no_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows_are_dealt_once), cmocka_unit_test(test_epochs),  cmocka_unit_test(test_validation_is_fixed),
-        cmocka_unit_test(test_batches),                cmocka_unit_test(test_seeds),   cmocka_unit_test(test_non_iid),
-        cmocka_unit_test(test_refusals),               cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_windows_are_dealt_once),
+                                       cmocka_unit_test(test_epochs),
+                                       cmocka_unit_test(test_validation_is_fixed),
+                                       cmocka_unit_test(test_batches),
+                                       cmocka_unit_test(test_seeds),
+                                       cmocka_unit_test(test_non_iid),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

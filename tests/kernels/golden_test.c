@@ -10,8 +10,8 @@
 
 #include "base/alloc.h"
 
-/* Single precision sums of at most a few hundred products: rounding of 6e-8 grows to below 1e-6 of a tensor's norm; 1e-5
- * is the promise of the project. */
+/* Single precision sums of at most a few hundred products: rounding of 6e-8 grows to below 1e-6 of a tensor's norm;
+ * 1e-5 is the promise of the project. */
 static const double TOLERANCE = 1e-5;
 
 static void check_gradient(const char *name, const struct llama *model, const float *gradient, const double *expected) {
@@ -23,7 +23,8 @@ static void check_gradient(const char *name, const struct llama *model, const fl
             norm += pow(expected[j], 2);
         }
         if (!(sqrt(error) <= TOLERANCE * sqrt(norm))) {
-            print_error("%s, gradient of %s: relative error %g, at most %g\n", name, tensor->name, sqrt(error / norm), TOLERANCE);
+            print_error("%s, gradient of %s: relative error %g, at most %g\n", name, tensor->name, sqrt(error / norm),
+                        TOLERANCE);
             fail();
         }
     }

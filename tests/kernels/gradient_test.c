@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "kernels/kernels.h"
 
-#define real double
+#define real    double
 #define F(name) name##_f64
 #include "reference/decoder.inc"
 
@@ -37,7 +37,9 @@ struct setting {
     int32_t length;
 };
 
-static double loss_at(struct setting *s) { return forward_f64(s->activations, s->parameters, s->tokens, s->targets); }
+static double loss_at(struct setting *s) {
+    return forward_f64(s->activations, s->parameters, s->tokens, s->targets);
+}
 
 /* Fourth-order central difference. With h = 1e-3 its truncation error is about h^4 f''''' / 30 = 3e-14 f''''' and its
  * rounding error 1e-16 loss / h = 1e-12: 1e-8 of the largest derivatives leaves a wide margin. */
@@ -57,7 +59,8 @@ static void check_tensor(struct setting *s, const char *shape, const struct llam
     for (int64_t i = tensor->offset; i < tensor->offset + tensor->rows * tensor->columns; i++) {
         double expected = difference(s, i), got = s->gradient[i];
         if (fabs(expected - got) <= 1e-9 + 1e-7 * fabs(expected)) continue;
-        print_error("%s, %s[%lld]: expected %.12g, got %.12g\n", shape, tensor->name, (long long)(i - tensor->offset), expected, got);
+        print_error("%s, %s[%lld]: expected %.12g, got %.12g\n", shape, tensor->name, (long long)(i - tensor->offset),
+                    expected, got);
         fail();
     }
 }

@@ -107,10 +107,10 @@ static void test_block_names(void **state) {
 
 static void test_bad_shapes(void **state) {
     static const struct llama_def bad[] = {
-        {0, 2, 4, 2, 192, 256, 64, 10000, 1e-5, false},  {64, 0, 4, 2, 192, 256, 64, 10000, 1e-5, false},
-        {64, 2, 3, 1, 192, 256, 64, 10000, 1e-5, false}, {64, 2, 4, 3, 192, 256, 64, 10000, 1e-5, false},
+        {0, 2, 4, 2, 192, 256, 64, 10000, 1e-5, false},   {64, 0, 4, 2, 192, 256, 64, 10000, 1e-5, false},
+        {64, 2, 3, 1, 192, 256, 64, 10000, 1e-5, false},  {64, 2, 4, 3, 192, 256, 64, 10000, 1e-5, false},
         {64, 2, 64, 2, 192, 256, 64, 10000, 1e-5, false}, {64, 2, 4, 8, 192, 256, 64, 10000, 1e-5, false},
-        {64, 2, 4, 2, 192, 256, 64, NAN, 1e-5, false},   {64, 2, 4, 2, 192, 256, 64, 10000, 0, false},
+        {64, 2, 4, 2, 192, 256, 64, NAN, 1e-5, false},    {64, 2, 4, 2, 192, 256, 64, 10000, 0, false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -128,7 +128,8 @@ static void test_initial_weights(void **state) {
     (void)state;
     struct llama *model = llama_create(&def, &error);
     int64_t count = llama_parameters(model);
-    float *a = backend_alloc(reference(), count, "test", &error), *b = backend_alloc(reference(), count, "test", &error);
+    float *a = backend_alloc(reference(), count, "test", &error),
+          *b = backend_alloc(reference(), count, "test", &error);
     llama_initialize(model, reference(), 7, a);
     llama_initialize(model, reference(), 7, b);
     assert_true(vector_equal(reference(), a, b, count));
@@ -136,7 +137,8 @@ static void test_initial_weights(void **state) {
     assert_false(vector_equal(reference(), a, b, count));
     const struct llama_tensor *norm = llama_tensor(model, 1), *embedding = llama_tensor(model, 0);
     for (int64_t i = 0; i < norm->rows; i++) assert_true(a[norm->offset + i] == 1);
-    double deviation = sqrt(vector_square_norm(reference(), a, embedding->rows * embedding->columns) / (double)(embedding->rows * embedding->columns));
+    double deviation = sqrt(vector_square_norm(reference(), a, embedding->rows * embedding->columns) /
+                            (double)(embedding->rows * embedding->columns));
     assert_true(fabs(deviation - 0.02) < 5 * 0.02 / sqrt(2 * 16384.0)); /* five standard errors */
     backend_release(reference(), a);
     backend_release(reference(), b);
@@ -145,7 +147,8 @@ static void test_initial_weights(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_preset_counts), cmocka_unit_test(test_subset_of_the_paper), cmocka_unit_test(test_layout_is_dense),
-        cmocka_unit_test(test_block_names),   cmocka_unit_test(test_bad_shapes),          cmocka_unit_test(test_initial_weights)};
+        cmocka_unit_test(test_preset_counts),   cmocka_unit_test(test_subset_of_the_paper),
+        cmocka_unit_test(test_layout_is_dense), cmocka_unit_test(test_block_names),
+        cmocka_unit_test(test_bad_shapes),      cmocka_unit_test(test_initial_weights)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,7 +53,8 @@ static void make(struct setting *s, const struct shape *shape) {
     s->targets = alloc_zero(tokens, sizeof *s->targets, "test", &error);
     llama_initialize(s->model, s->fast, 3, s->parameters);
     struct rng rng = rng_stream(5, RNG_TEST, 0, 0);
-    for (int64_t i = 0; i < s->count; i++) s->parameters[i] *= 1 + (float)rng_uniform(&rng) * 4; /* away from the flat start */
+    for (int64_t i = 0; i < s->count; i++)
+        s->parameters[i] *= 1 + (float)rng_uniform(&rng) * 4; /* away from the flat start */
     for (size_t i = 0; i < tokens; i++) {
         s->tokens[i] = (int32_t)rng_below(&rng, (uint32_t)shape->def.vocab);
         s->targets[i] = (int32_t)rng_below(&rng, (uint32_t)shape->def.vocab);
@@ -69,12 +70,14 @@ static void drop(struct setting *s) {
     llama_free(s->model);
 }
 
-static double gradient(struct setting *s, const struct backend *backend, int32_t sequences, bool accumulate, float *to) {
+static double gradient(struct setting *s, const struct backend *backend, int32_t sequences, bool accumulate,
+                       float *to) {
     struct error error;
     double loss;
     struct compute *compute = compute_create(s->model, backend, s->sequences, s->length, COMPUTE_TRAINING, &error);
     assert_non_null(compute);
-    compute_gradient(compute, s->parameters, s->tokens, s->targets, sequences, (double)s->sequences * s->length, accumulate, to, &loss);
+    compute_gradient(compute, s->parameters, s->tokens, s->targets, sequences, (double)s->sequences * s->length,
+                     accumulate, to, &loss);
     compute_free(compute);
     return loss;
 }
@@ -94,7 +97,8 @@ static void test_gradients_agree(void **state) {
         for (int32_t t = 0; t < llama_tensor_count(s.model); t++) {
             const struct llama_tensor *tensor = llama_tensor(s.model, t);
             int64_t size = tensor->rows * tensor->columns;
-            double distance = sqrt(vector_square_distance(s.reference, s.expected + tensor->offset, s.got + tensor->offset, size));
+            double distance =
+                sqrt(vector_square_distance(s.reference, s.expected + tensor->offset, s.got + tensor->offset, size));
             double norm = sqrt(vector_square_norm(s.reference, s.expected + tensor->offset, size));
             if (distance <= 1e-4 * norm + 1e-6 * whole) continue;
             print_error("%s, %s: differ by %g of %g\n", shapes[i].name, tensor->name, distance, norm);
@@ -251,9 +255,12 @@ static void test_backend_names(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients_agree),  cmocka_unit_test(test_accumulation), cmocka_unit_test(test_loss_of_one_sequence),
-        cmocka_unit_test(test_untrained_loss),   cmocka_unit_test(test_threads),      cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_backend_names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients_agree),
+                                       cmocka_unit_test(test_accumulation),
+                                       cmocka_unit_test(test_loss_of_one_sequence),
+                                       cmocka_unit_test(test_untrained_loss),
+                                       cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_no_memory),
+                                       cmocka_unit_test(test_backend_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,8 @@ static const struct backend *backends[2];
 static int setup(void **state) {
     struct error error;
     (void)state;
-    return backend_find("reference", &backends[0], &error) != STATUS_OK || backend_find("openblas", &backends[1], &error) != STATUS_OK;
+    return backend_find("reference", &backends[0], &error) != STATUS_OK ||
+           backend_find("openblas", &backends[1], &error) != STATUS_OK;
 }
 
 static void fill(float *values, uint32_t stream) {
@@ -102,7 +103,8 @@ static void test_norms_agree(void **state) {
     (void)state;
     fill(a, 1);
     fill(b, 2);
-    double norm = vector_square_norm(backends[0], a, COUNT), distance = vector_square_distance(backends[0], a, b, COUNT);
+    double norm = vector_square_norm(backends[0], a, COUNT),
+           distance = vector_square_distance(backends[0], a, b, COUNT);
     assert_true(fabs(vector_square_norm(backends[1], a, COUNT) - norm) <= 1e-12 * norm);
     assert_true(fabs(vector_square_distance(backends[1], a, b, COUNT) - distance) <= 1e-12 * distance);
     assert_true(vector_square_distance(backends[1], a, a, COUNT) == 0);
@@ -113,8 +115,10 @@ static void test_js_distance(void **state) {
     (void)state;
     for (int b = 0; b < 2; b++) {
         assert_true(probabilities_js_distance(backends[b], p, p, 1, 4) == 0);
-        assert_true(fabs(probabilities_js_distance(backends[b], p, q, 1, 4) - sqrt(log(2))) < 1e-7); /* no overlap: the most */
-        double one = probabilities_js_distance(backends[b], p, r, 1, 4), other = probabilities_js_distance(backends[b], r, p, 1, 4);
+        assert_true(fabs(probabilities_js_distance(backends[b], p, q, 1, 4) - sqrt(log(2))) <
+                    1e-7); /* no overlap: the most */
+        double one = probabilities_js_distance(backends[b], p, r, 1, 4),
+               other = probabilities_js_distance(backends[b], r, p, 1, 4);
         assert_true(fabs(one - other) < 1e-12);
         assert_true(fabs(probabilities_js_distance(backends[b], p, p, 2, 2) + one - one) < 1e-12);
         const float bad[] = {0.5f, NAN, 0, 0};
@@ -123,7 +127,9 @@ static void test_js_distance(void **state) {
     /* near each other: JSD = sum d^2 / 8p to second order */
     float near_p[] = {0.5f, 0.5f}, near_q[] = {0.5f + 0x1p-12f, 0.5f - 0x1p-12f};
     double expected = 0x1p-12 * sqrt(2.0 / 8 / 0.5);
-    for (int b = 0; b < 2; b++) assert_true(fabs(probabilities_js_distance(backends[b], near_p, near_q, 1, 2) / expected - 1) < (b ? 1e-6 : 1e-3));
+    for (int b = 0; b < 2; b++)
+        assert_true(fabs(probabilities_js_distance(backends[b], near_p, near_q, 1, 2) / expected - 1) <
+                    (b ? 1e-6 : 1e-3));
 }
 
 static void test_finite(void **state) {
@@ -140,9 +146,12 @@ static void test_finite(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mean_of_equals), cmocka_unit_test(test_mixing_weights), cmocka_unit_test(test_momentum_conventions),
-        cmocka_unit_test(test_adamw_agrees),   cmocka_unit_test(test_norms_agree),    cmocka_unit_test(test_js_distance),
-        cmocka_unit_test(test_finite)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mean_of_equals),
+                                       cmocka_unit_test(test_mixing_weights),
+                                       cmocka_unit_test(test_momentum_conventions),
+                                       cmocka_unit_test(test_adamw_agrees),
+                                       cmocka_unit_test(test_norms_agree),
+                                       cmocka_unit_test(test_js_distance),
+                                       cmocka_unit_test(test_finite)};
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -38,7 +38,8 @@ static inline bool golden_read(const char *name, struct golden *golden) {
     if (length != sizeof h + 2 * batch * sizeof(int32_t) + (3 * count + (size_t)h[10]) * sizeof(double)) return false;
     golden->tokens = (const int32_t *)(void *)(golden->bytes + sizeof h);
     golden->targets = golden->tokens + batch;
-    golden->initial = (const double *)(const void *)(golden->targets + batch); /* header and batches are 8-byte multiples */
+    golden->initial =
+        (const double *)(const void *)(golden->targets + batch); /* header and batches are 8-byte multiples */
     golden->losses = golden->initial + count;
     golden->gradient = golden->losses + h[10];
     golden->final = golden->gradient + count;
