@@ -1,5 +1,5 @@
-/* Axes: ranges with room at both ends, and tics that people read easily, also on logarithmic axes of less than a decade,
- * where gnuplot would write none. */
+/* Axes: ranges with room at both ends, and tics that people read easily, also on logarithmic axes of less than a
+ * decade, where gnuplot would write none. */
 #include "figure.h"
 
 #include "quote.h"
@@ -39,7 +39,7 @@ static void append_log_tics(struct text *body, const char *name, const struct ax
     while (row < rows && decades > log_tics[row].decades) row++;
     int stride = row < rows ? 1 : (int)ceil(decades / 6); /* decades per tic, where only powers of ten are marked */
     const char *before = "";
-    text_append(body, "set %stics (", name);
+    text_append(body, "set %stics " FIGURE_TICS " (", name);
     for (int power = (int)floor(log10(range->low)); power <= (int)ceil(log10(range->high)); power++) {
         if (stride > 1 && ((power % stride) + stride) % stride != 0) continue;
         for (int i = 0; i < (row < rows ? log_tics[row].count : 1); i++) {
@@ -69,16 +69,15 @@ static void append_linear_tics(const struct figure *figure, struct text *body, c
     double parts = name[0] == 'x' ? 6 : fmax(2, figure->panel_heights[0] / 19);
     double span = range->high - range->low;
     if (isfinite(span) && span > 0)
-        text_append(body, "set %stics %.10g\n", name, nice_step(span, parts));
+        text_append(body, "set %stics " FIGURE_TICS " %.10g\n", name, nice_step(span, parts));
     else
-        text_append(body, "set %stics autofreq\n", name);
+        text_append(body, "set %stics " FIGURE_TICS " autofreq\n", name);
 }
 
 void figure_set_axis(struct figure *figure, const char *name, const char *label, const struct axis_range *range) {
     struct text *body = &figure->body;
     text_append(body, range->log ? "set logscale %s\n" : "unset logscale %s\n", name);
     text_append(body, "set %srange [%.10g:%.10g]\n", name, range->low, range->high);
-    text_append(body, "unset %stics\n", name);
     if (range->log)
         append_log_tics(body, name, range, label != NULL);
     else

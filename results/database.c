@@ -87,8 +87,8 @@ static enum status check_file(const struct database *database, bool may_write, s
     return status;
 }
 
-/* A database in a folder that cannot be written has no place for the shared memory of its log. With no log beside it the
- * file itself is complete and can be read as it is. */
+/* A database in a folder that cannot be written has no place for the shared memory of its log. With no log beside it
+ * the file itself is complete and can be read as it is. */
 static int open_immutable(struct database *database) {
     char *uri = sqlite3_mprintf("file:%s?immutable=1", database->path),
          *log = sqlite3_mprintf("%s-wal", database->path);
@@ -112,7 +112,8 @@ static int probe(sqlite3 *handle) {
 }
 
 static enum status open_handle(struct database *database, bool may_write, struct error *error) {
-    /* Readers open for writing where they can: only then does the last of them tidy the log away. query_only holds them. */
+    /* Readers open for writing where they can: only then does the last of them tidy the log away. query_only holds
+     * them. */
     int flags = SQLITE_OPEN_READWRITE | (may_write ? SQLITE_OPEN_CREATE : 0);
     if (sqlite3_open_v2(database->path, &database->handle, flags, NULL) != SQLITE_OK)
         return database->handle ? database_fault(database, error)

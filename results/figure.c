@@ -54,19 +54,6 @@ struct style figure_strategy_style(const char *strategy, int64_t unknown) {
 
 /* ---- key and notes ---- */
 
-/* Shortens a text that is wider than `room` points, and says so by three points. */
-static void copy_to_fit(char *buffer, size_t size, const char *text, double room) {
-    snprintf(buffer, size, "%s", text);
-    size_t length = strlen(buffer);
-    if (length == strlen(text) && quote_width(buffer, font_size) <= room) return;
-    while (length > 4 && (length + 4 > size || quote_width(buffer, font_size) > room - 8)) {
-        length--;
-        while (length > 0 && ((unsigned char)buffer[length] & 0xC0) == 0x80) length--;
-        buffer[length] = '\0';
-    }
-    snprintf(buffer + length, size - length, "...");
-}
-
 char figure_add_key(struct figure *figure, const char *text, enum key_sample sample, struct style style) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     if (figure->key_count == FIGURE_KEY_ROWS) {
@@ -75,7 +62,7 @@ char figure_add_key(struct figure *figure, const char *text, enum key_sample sam
     }
     int32_t index = figure->key_count++;
     struct key_row *row = &figure->key[index];
-    copy_to_fit(row->text, sizeof row->text, text, width - sample_width - 12);
+    quote_shorten(row->text, sizeof row->text, text, font_size, width - sample_width - 12);
     row->sample = sample;
     row->style = style;
     row->letter = index < (int32_t)sizeof letters - 1 ? letters[index] : '*';
@@ -232,7 +219,7 @@ static void append_key(struct text *body, const struct figure *figure) {
 }
 
 static void append_notes(struct text *body, const struct figure *figure) {
-    double y = notes_height(figure) + 3 - note_line / 2;
+    double y = notes_height(figure) - note_line / 2;
     char line[256];
     size_t length;
     for (int32_t i = 0; i < figure->note_count; i++) {
@@ -267,11 +254,16 @@ void figure_begin_panel(struct figure *figure, int32_t index) {
 
 /* ---- the script ---- */
 
+/* Lines for the title, and for tics and label. */
+enum { TEXT_ABOVE = 2, TEXT_BELOW = 3 };
+
 static void append_text_terminal(const struct figure *figure, struct text *script) {
     int columns = figure->columns >= 40 ? figure->columns : figure->columns > 0 ? 40 : 80;
     int rows = figure->panel_count > 1 ? 15 * figure->panel_count : columns < 72 ? 20 : 24;
+    if (figure->text_rows > 0) rows = figure->text_rows + TEXT_ABOVE + TEXT_BELOW + 1;
     text_append(script, "set terminal dumb size %d, %d noenhanced mono\nset output output\n", columns, rows);
     text_append(script, "small = ''\n");
+    if (figure->text_rows > 0) text_append(script, "set tmargin %d; set bmargin %d\n", TEXT_ABOVE, TEXT_BELOW);
     if (figure->title[0]) {
         text_append(script, "set title ");
         quote_append(script, figure->title);
@@ -329,7 +321,12 @@ void figure_append_legend(const struct figure *figure, struct text *text) {
     for (int32_t i = 0; i < figure->key_count && !figure->table.length; i++)
         text_append(text, "  %c  %s\n", figure->key[i].letter, figure->key[i].text);
     text_append(text, "%s", text_get(&figure->table));
-    for (int32_t i = 0; i < figure->note_count; i++) text_append(text, "  %s\n", figure->notes[i]);
+    size_t fits = figure->columns > 44 ? (size_t)figure->columns - 4 : 40, length;
+    for (int32_t i = 0; i < figure->note_count; i++)
+        for (const char *at = figure->notes[i], *next; *at; at = next) {
+            next = break_line(at, fits, &length);
+            text_append(text, "  %.*s\n", (int)length, at);
+        }
     int32_t more = figure->note_dropped + figure->key_dropped;
     if (more > 0) text_append(text, "  and %d more\n", more);
     text->failed |= figure->table.failed;

@@ -1,5 +1,5 @@
-/* A figure before gnuplot sees it: data blocks and plot commands, and around them title, key and notes, laid out here so
- * that nothing overlaps and all formats look alike. Private to results/.
+/* A figure before gnuplot sees it: data blocks and plot commands, and around them title, key and notes, laid out here
+ * so that nothing overlaps and all formats look alike. Private to results/.
  *
  * Everything is measured in points (1/72 inch) for a column 3.5 inches wide. The key is placed by us: gnuplot guesses
  * widths differently for each format. In text figures letters stand for points, and key and notes follow as lines.
@@ -44,6 +44,7 @@ struct figure {
     double left; /* width of what stands left of the frames */
     double panel_heights[FIGURE_PANELS];
     int32_t panel_count;
+    int32_t text_rows; /* text figures: lines from the lower to the upper edge of the frame; 0 = as usual */
     double tics_below; /* more height for tics under the lowest frame */
     bool shared_axis;  /* panels stand close: only the lowest has a label under it */
     struct text data;  /* data blocks */
@@ -56,8 +57,9 @@ char figure_add_key(struct figure *figure, const char *text, enum key_sample sam
 void figure_add_note(struct figure *figure, const char *format, ...) PRINTF_LIKE(2, 3);
 bool figure_is_text(const struct figure *figure);
 
-/* A style per strategy, the same in every figure; known strategies have fixed ones, others follow by `unknown`, a number
- * that differs between unknown ones. Colours are Okabe and Ito's, told apart by colour-blind eyes; shapes differ too. */
+/* A style per strategy, the same in every figure; known strategies have fixed ones, others follow by `unknown`, a
+ * number that differs between unknown ones. Colours are Okabe and Ito's, told apart by colour-blind eyes; shapes differ
+ * too. */
 struct style figure_strategy_style(const char *strategy, int64_t unknown);
 bool figure_strategy_is_known(const char *strategy);
 
@@ -75,6 +77,8 @@ struct axis_range {
 };
 struct axis_range axis_make(double low, double high, bool log, double minimum, double maximum);
 double axis_position(const struct axis_range *range, double value); /* 0 at its low end, 1 at its high one */
+/* What all tics have in common, for `set xtics`. */
+#define FIGURE_TICS "nomirror scale 0.5 norotate textcolor rgb '#000000'"
 /* Appends range, tics and label of axis "x" or "y"; label = NULL: no label and no numbers. */
 void figure_set_axis(struct figure *figure, const char *name, const char *label, const struct axis_range *range);
 

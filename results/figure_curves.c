@@ -40,8 +40,9 @@ struct curves {
 
 enum { POINTS_PER_CURVE = 400, MANY_CURVES = 16, DASHES = 5 };
 
-/* A value many times the typical one, of a run that is diverging, leaves the frame rather than decide the scale. */
-static const double off_scale = 20;
+/* Perplexities up to this many times the best final one are shown: early rounds and runs that diverge would press what
+ * is of interest into one line. */
+static const double shown_ratio = 6;
 
 /* ---- reading ---- */
 
@@ -275,10 +276,8 @@ static struct figures_unit byte_unit(double bytes) {
 /* The first rounds, many times above where the curves end, would leave little room for what is of interest. */
 static struct axis_range perplexity_range(const struct curves *curves, const struct extent *y, bool loss,
                                           struct figure *figure) {
-    double ends = fmin(y->largest_end, off_scale * y->smallest_end);
-    double high = loss ? y->high : fmin(y->high, fmax(6 * y->smallest_end, 1.5 * ends));
-    if (high < y->high)
-        figure_add_note(figure, "perplexities above %.3g, of early rounds or while diverging, lie outside", high);
+    double high = loss ? y->high : fmin(y->high, shown_ratio * y->smallest_end);
+    if (high < y->high) figure_add_note(figure, "rounds with a perplexity above %.3g lie outside the frame", high);
     double floor = loss ? NAN : figures_floor_in_reach(&curves->cells, y->low, high);
     return axis_make(isnan(floor) ? y->low : fmin(floor, y->low), high, !loss, 0, high < y->high ? high : INFINITY);
 }

@@ -27,6 +27,7 @@ struct points {
     int64_t count;
     struct axis_range x, y;
     enum axis shape_axis; /* shown by the points' shapes; AXES: the shapes are the strategies' */
+    enum axis fill_axis;  /* of two values, the larger is shown by open shapes; AXES: none */
 };
 
 /* ---- which points ---- */
@@ -106,16 +107,26 @@ static void choose_axes(const struct cells *cells, struct points *points) {
 /* ---- series: points of one style ---- */
 
 /* The first axis beside the strategy, if it has few values: shapes then tell these apart, colours the strategies. */
-static void choose_shape_axis(const struct cells *cells, struct points *points, int64_t *values) {
+static void choose_shape_axes(const struct cells *cells, struct points *points, int64_t *values) {
     points->shape_axis = AXES;
     for (int axis = AXIS_STRATEGY + 1; axis < AXES && points->shape_axis == AXES; axis++)
         if (cells->varies[axis] && cells_axis_values(cells, (enum axis)axis, values) <= FIGURE_SHAPES)
             points->shape_axis = (enum axis)axis;
+    points->fill_axis = AXES;
+    for (int axis = (int)points->shape_axis + 1; axis < AXES && points->fill_axis == AXES; axis++)
+        if (cells->varies[axis] && cells_axis_values(cells, (enum axis)axis, values) == 2)
+            points->fill_axis = (enum axis)axis;
+}
+
+/* gnuplot's open shapes come just before the filled ones. */
+static int fill_step(const struct cells *cells, const struct points *points, int64_t cell) {
+    return points->fill_axis < AXES ? figures_value_rank(cells, points->fill_axis, cell) : 0;
 }
 
 static struct style style_of(const struct cells *cells, const struct points *points, int64_t cell) {
     struct style style = figures_cell_style(cells, cell);
-    if (points->shape_axis < AXES) style.point = figures_value_shape(cells, points->shape_axis, cell);
+    if (points->shape_axis < AXES)
+        style.point = figures_value_shape(cells, points->shape_axis, cell) - fill_step(cells, points, cell);
     return style;
 }
 
@@ -227,6 +238,7 @@ static void write_annotation(const struct panel *panel, const struct box *box, c
 static void annotate(const struct cells *cells, const struct points *points, struct box *taken, struct figure *figure) {
     bool skip[AXES] = {[AXIS_STRATEGY] = true};
     if (points->shape_axis < AXES) skip[points->shape_axis] = true;
+    if (points->fill_axis < AXES) skip[points->fill_axis] = true;
     struct panel panel = figure_panel(figure, 0);
     struct box frame = {panel.left, panel.right, panel.bottom, panel.top};
     int64_t count = points->count;
@@ -272,6 +284,10 @@ static void add_key(const struct cells *cells, const struct points *points, int6
     for (int64_t i = 0; i < count; i++)
         figure_add_key(figure, cells_axis_text(cells, values[i], points->shape_axis, text, sizeof text), KEY_POINT,
                        (struct style){"#777777", figures_value_shape(cells, points->shape_axis, values[i]), 1});
+    count = points->fill_axis < AXES ? cells_axis_values(cells, points->fill_axis, values) : 0;
+    for (int64_t i = 0; i < count; i++)
+        figure_add_key(figure, cells_axis_text(cells, values[i], points->fill_axis, text, sizeof text), KEY_POINT,
+                       (struct style){"#777777", 7 - fill_step(cells, points, values[i]), 1});
     if (front_size(points) > 1) figure_add_key(figure, "Pareto front", KEY_LINE, (struct style){"#BBBBBB", 0, 1});
 }
 
@@ -314,7 +330,7 @@ static void draw(const struct cells *cells, struct points *points, struct box *t
     cells_common(cells, figure->title, sizeof figure->title);
     mark_front(points);
     choose_axes(cells, points);
-    choose_shape_axis(cells, points, values);
+    choose_shape_axes(cells, points, values);
     if (!figure_is_text(figure)) add_key(cells, points, values, figure);
     figures_add_floor(cells, &points->y, figure);
     note_intervals(cells, points, figure);

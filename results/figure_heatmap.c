@@ -27,7 +27,12 @@ static void choose_axes(struct map *map, struct figure *figure) {
         if (map->cells->varies[preferred[i]]) found[count++] = preferred[i];
     for (int axis = AXIS_OTHER; axis < AXES; axis++)
         if (map->cells->varies[axis]) found[count++] = (enum axis)axis;
-    for (int i = 2; i < count; i++) figure_add_note(figure, "means over: %s", cells_axis_name(map->cells, found[i]));
+    char others[160] = "";
+    for (int i = 2; i < count; i++) {
+        size_t used = strlen(others);
+        snprintf(others + used, sizeof others - used, "%s%s", used ? ", " : "", cells_axis_name(map->cells, found[i]));
+    }
+    if (others[0]) figure_add_note(figure, "means over: %s", others);
     if (count == 0) found[count++] = AXIS_STRATEGY;
     if (count == 1) found[count++] = found[0] == AXIS_BANDWIDTH ? AXIS_INNER_STEPS : AXIS_BANDWIDTH;
     map->up = found[0];
@@ -57,10 +62,10 @@ static double value_at(const struct map *map, int64_t across, int64_t up) {
 static void write_tics(const struct map *map, const char *name, enum axis axis, const int64_t *values, int64_t count,
                        const char *options, struct figure *figure) {
     char text[96];
-    text_append(&figure->body, "unset %stics\nset %stics scale 0 %s (", name, name, options);
+    text_append(&figure->body, "set %stics " FIGURE_TICS " scale 0 %s (", name, options);
     for (int64_t i = 0; i < count; i++) {
         text_append(&figure->body, "%s", i ? ", " : "");
-        quote_append_tic(&figure->body, cells_tic_text(map->cells, values[i], axis, text, sizeof text));
+        figures_append_tic(&figure->body, cells_tic_text(map->cells, values[i], axis, text, sizeof text));
         /* Upwards the first value is the topmost. */
         text_append(&figure->body, " %lld", (long long)(name[0] == 'y' ? count - 1 - i : i));
     }
@@ -94,6 +99,7 @@ static void draw(const struct map *map, struct figure *figure) {
     struct text *body = &figure->body;
     figure->left = figures_tic_width(map->cells, map->up) + (map->up == AXIS_STRATEGY ? 0 : 12);
     figure->panel_count = 1;
+    figure->text_rows = 2 * (int32_t)map->up_count;
     figure->panel_heights[0] = fmin(18 * (double)map->up_count, 320);
     double cell_width = (figure_width() - figure->left - 9) / (double)map->across_count;
     bool turned = widest_tic(map) + 4 > cell_width;

@@ -4,8 +4,6 @@
  * legend, which is that of most programs. */
 #include "figures.h"
 
-#include "quote.h"
-
 #include "base/alloc.h"
 #include "base/array.h"
 
@@ -37,6 +35,7 @@ struct timeline {
     int64_t shown[GROUPS_SHOWN]; /* cells */
     int32_t group_count, rows_each;
     double end_s; /* of the drawn time */
+    double gap;   /* between groups, in rows */
     ARRAY(struct bar) bars;
 };
 
@@ -56,12 +55,17 @@ static void choose_cells(struct timeline *timeline, struct figure *figure) {
         else
             left_out++;
     }
-    if (left_out > 0) figure_add_note(figure, "%lld more strategies are not shown", (long long)left_out);
-    timeline->rows_each = timeline->group_count == 1 ? ROWS_SHOWN : timeline->group_count < 4 ? 4 : 2;
+    if (left_out > 0) figure_add_note(figure, "strategies that are not shown: %lld more", (long long)left_out);
+    timeline->rows_each = timeline->group_count == 1  ? ROWS_SHOWN
+                          : timeline->group_count < 4 ? 4
+                          : figure_is_text(figure)    ? 1
+                                                      : 2;
     double workers = 0;
     for (int32_t i = 0; i < timeline->group_count; i++)
         workers = fmax(workers, timeline->cells.items[timeline->shown[i]].number[AXIS_WORKERS]);
-    if (workers > timeline->rows_each && timeline->rows_each > 1)
+    if (workers > timeline->rows_each && timeline->rows_each == 1)
+        figure_add_note(figure, "the first of %.0f workers", workers);
+    else if (workers > timeline->rows_each)
         figure_add_note(figure, "the first %d of %.0f workers", timeline->rows_each, workers);
     if (workers > 0 && workers < timeline->rows_each) timeline->rows_each = (int32_t)workers;
 }
@@ -148,10 +152,10 @@ static enum status read_bars(const struct database *database, struct timeline *t
 
 /* ---- drawing ---- */
 
-/* Rows count from the top; groups stand a little apart. */
+/* Rows count from the top; groups stand apart. */
 static double row_middle(const struct timeline *timeline, int32_t row) {
     int32_t group = row / timeline->rows_each;
-    return -(row + 0.7 * group);
+    return -(row + timeline->gap * group);
 }
 
 static bool part_used(const struct timeline *timeline, int32_t part) {
@@ -171,14 +175,14 @@ static void add_key(const struct timeline *timeline, struct figure *figure) {
 static void write_rows(const struct timeline *timeline, struct figure *figure) {
     struct text *body = &figure->body;
     double lowest = row_middle(timeline, row_count(timeline) - 1);
-    text_append(body, "set yrange [%.2f:0.8]\nset ytics scale 0 (", lowest - 0.8);
+    text_append(body, "set yrange [%.2f:1]\nset ytics " FIGURE_TICS " scale 0 (", lowest - 1);
     if (timeline->group_count == 1)
         for (int32_t row = 0; row < row_count(timeline); row++)
             text_append(body, "%s'worker %d' %.2f", row ? ", " : "", row, row_middle(timeline, row));
     for (int32_t group = 0; group < timeline->group_count && timeline->group_count > 1; group++) {
         int32_t first = group * timeline->rows_each;
         text_append(body, "%s", group ? ", " : "");
-        quote_append_tic(body, timeline->cells.items[timeline->shown[group]].strategy);
+        figures_append_tic(body, timeline->cells.items[timeline->shown[group]].strategy);
         text_append(body, " %.2f",
                     (row_middle(timeline, first) + row_middle(timeline, first + timeline->rows_each - 1)) / 2);
     }
@@ -210,7 +214,7 @@ enum { TEXT_MAX = 400 };
 /* A row of letters, each standing for what takes most of its stretch of time: here, what is going on at its middle. */
 static void draw_letters(const struct timeline *timeline, struct figure *figure) {
     int32_t columns = figure->columns > 0 ? figure->columns : 80, left = (int32_t)(figure->left / 4.5) + 2;
-    int32_t length = columns - left - 3;
+    int32_t length = columns - left - 4; /* within the frame */
     if (length > TEXT_MAX - 1) length = TEXT_MAX - 1;
     if (length < 10) length = 10;
     text_append(&figure->body, "set lmargin %d; set rmargin 2\n", left);
@@ -225,7 +229,8 @@ static void draw_letters(const struct timeline *timeline, struct figure *figure)
                 if (bar->start_s <= middle && middle < bar->end_s) line[k] = parts[bar->part].letter;
             }
         }
-        text_append(&figure->body, "set label '%s' at graph 0, first %.2f left\n", line, row_middle(timeline, row));
+        text_append(&figure->body, "set label '%s' at graph 0, first %.2f left offset 1, 0\n", line,
+                    row_middle(timeline, row));
     }
     text_append(&figure->body, "plot NaN notitle\n");
 }
@@ -237,11 +242,12 @@ static void draw(const struct timeline *timeline, struct figure *figure) {
     snprintf(label, sizeof label, "virtual time (%s)", unit.name);
     figure->left = timeline->group_count == 1 ? 48 : figures_tic_width(&timeline->cells, AXIS_STRATEGY);
     figure->panel_count = 1;
+    figure->text_rows = (int32_t)-row_middle(timeline, row_count(timeline) - 1) + 2;
     figure->panel_heights[0] =
         10 + -row_middle(timeline, row_count(timeline)) * (timeline->group_count == 1 ? 10.5 : 8);
     cells_common(&timeline->cells, figure->title, sizeof figure->title);
     add_key(timeline, figure);
-    figure_add_note(figure, "within a round in this order, whatever the order was");
+    figure_add_note(figure, "within a round the parts stand in this order, as in most programs");
     figure_begin_panel(figure, 0);
     figure_set_axis(figure, "x", label, &range);
     text_append(&figure->body, "unset grid\n");
@@ -256,6 +262,7 @@ enum status figure_timeline(const struct database *database, const char *scenari
                             struct error *error) {
     struct timeline timeline = {0};
     TRY(cells_read(database, scenario, false, &timeline.cells, error));
+    timeline.gap = figure_is_text(figure) ? 1 : 0.7;
     choose_cells(&timeline, figure);
     enum status status = read_bars(database, &timeline, error);
     if (status == STATUS_OK) draw(&timeline, figure);

@@ -2,8 +2,6 @@
  * shown by colour, the second by shape, the third by a step within the row. */
 #include "figures.h"
 
-#include "quote.h"
-
 #include "base/alloc.h"
 
 #include <math.h>
@@ -40,18 +38,16 @@ static void choose_dimensions(struct dots *dots, int64_t *memory, struct figure 
     const struct cells *cells = dots->cells;
     dots->rows = (struct dimension){.axis = AXIS_STRATEGY, .values = memory};
     dots->rows.count = cells_axis_values(cells, AXIS_STRATEGY, memory);
-    int used = 0;
+    int used = 0, most = figure_is_text(figure) ? 1 : SHOWN_AXES;
     for (int i = 0; i < SHOWN_AXES; i++) dots->shown[i].axis = AXES;
     for (int axis = AXIS_STRATEGY + 1; axis < AXES; axis++) {
         if (!cells->varies[axis]) continue;
-        if (used == SHOWN_AXES) {
+        int64_t *values = memory + (used + 1) * cells->count, count = 0;
+        if (used < most) count = cells_axis_values(cells, (enum axis)axis, values);
+        if (used < most && count <= VALUE_STYLES)
+            dots->shown[used++] = (struct dimension){(enum axis)axis, values, count};
+        else
             figure_add_note(figure, "dots also differ in: %s", cells_axis_name(cells, (enum axis)axis));
-            continue;
-        }
-        struct dimension *dimension = &dots->shown[used++];
-        dimension->axis = (enum axis)axis;
-        dimension->values = memory + used * cells->count;
-        dimension->count = cells_axis_values(cells, dimension->axis, dimension->values);
     }
 }
 
@@ -60,16 +56,16 @@ static void add_key(struct dots *dots, struct figure *figure) {
     const struct dimension *color = &dots->shown[0], *shape = &dots->shown[1], *step = &dots->shown[2];
     char text[96], last[96];
     for (int64_t i = 0; i < color->count; i++) {
-        struct style style = value_styles[i % VALUE_STYLES];
+        struct style style = value_styles[i];
         style.point = 7;
         cells_axis_text(cells, color->values[i], color->axis, text, sizeof text);
         char letter = figure_add_key(figure, text, KEY_POINT, style);
-        if (i < VALUE_STYLES) dots->letters[i] = letter;
+        dots->letters[i] = letter;
     }
-    for (int64_t i = 0; i < shape->count && !figure_is_text(figure); i++)
+    for (int64_t i = 0; i < shape->count; i++)
         figure_add_key(figure, cells_axis_text(cells, shape->values[i], shape->axis, text, sizeof text), KEY_POINT,
-                       (struct style){"#777777", value_styles[i % VALUE_STYLES].point, 1});
-    if (step->count > 1 && !figure_is_text(figure))
+                       (struct style){"#777777", value_styles[i].point, 1});
+    if (step->count > 1)
         figure_add_note(figure, "within each row, from top: %s to %s",
                         cells_axis_text(cells, step->values[0], step->axis, text, sizeof text),
                         cells_axis_text(cells, step->values[step->count - 1], step->axis, last, sizeof last));
@@ -85,17 +81,17 @@ static double row_position(const struct dots *dots, int64_t cell) {
 
 static struct style dot_style(const struct dots *dots, int64_t cell) {
     if (dots->shown[0].axis == AXES) return figures_cell_style(dots->cells, cell);
-    struct style style = value_styles[value_index(dots->cells, &dots->shown[0], cell) % VALUE_STYLES];
-    style.point = value_styles[value_index(dots->cells, &dots->shown[1], cell) % VALUE_STYLES].point;
+    struct style style = value_styles[value_index(dots->cells, &dots->shown[0], cell)];
+    style.point = value_styles[value_index(dots->cells, &dots->shown[1], cell)].point;
     return style;
 }
 
 static void write_rows(const struct dots *dots, struct figure *figure) {
     struct text *body = &figure->body;
-    text_append(body, "set yrange [0.4:%.1f]\nset ytics (", (double)dots->rows.count + 0.6);
+    text_append(body, "set yrange [0.5:%.1f]\nset ytics " FIGURE_TICS " scale 0 (", (double)dots->rows.count + 0.5);
     for (int64_t i = 0; i < dots->rows.count; i++) {
         text_append(body, "%s", i ? ", " : "");
-        quote_append_tic(body, dots->cells->items[dots->rows.values[i]].strategy);
+        figures_append_tic(body, dots->cells->items[dots->rows.values[i]].strategy);
         text_append(body, " %lld", (long long)(dots->rows.count - i));
     }
     text_append(body, ")\n");
@@ -106,7 +102,7 @@ static void write_dot(const struct dots *dots, int64_t cell, struct figure *figu
     text_append(&figure->data, "$cell%lld << EOD\n%.10g %.10g\nEOD\n", (long long)cell,
                 100 * dots->cells->items[cell].utilization.mean, row_position(dots, cell));
     if (figure_is_text(figure)) {
-        int64_t value = value_index(dots->cells, &dots->shown[0], cell) % VALUE_STYLES;
+        int64_t value = value_index(dots->cells, &dots->shown[0], cell);
         text_append(&figure->body, ", \\\n  $cell%lld using 1:2:('%c') with labels notitle", (long long)cell,
                     dots->letters[value] ? dots->letters[value] : 'o');
     } else {
@@ -119,6 +115,7 @@ static void draw(struct dots *dots, struct figure *figure) {
     const struct axis_range range = {.low = 0, .high = 102};
     figure->left = figures_tic_width(dots->cells, AXIS_STRATEGY);
     figure->panel_count = 1;
+    figure->text_rows = 2 * (int32_t)dots->rows.count;
     figure->panel_heights[0] = 12 + (double)dots->rows.count * (dots->shown[2].count > 1 ? 24 : 17);
     cells_common(dots->cells, figure->title, sizeof figure->title);
     add_key(dots, figure);

@@ -46,12 +46,19 @@ int figures_value_shape(const struct cells *cells, enum axis axis, int64_t cell)
     return shapes[figures_value_rank(cells, axis, cell) % FIGURE_SHAPES];
 }
 
+static const double widest_tic = 130;
+
 double figures_tic_width(const struct cells *cells, enum axis axis) {
     double widest = 0;
     char text[96];
     for (int64_t i = 0; i < cells->count; i++)
         widest = fmax(widest, quote_width(cells_tic_text(cells, i, axis, text, sizeof text), 7.5));
-    return fmin(fmax(widest + 8, 40), 140);
+    return fmin(fmax(widest, 32), widest_tic) + 8;
+}
+
+void figures_append_tic(struct text *script, const char *text) {
+    char shortened[160];
+    quote_append_tic(script, quote_shorten(shortened, sizeof shortened, text, 7.5, widest_tic));
 }
 
 void figures_note_unfinished(const struct cells *cells, struct figure *figure) {

@@ -41,6 +41,7 @@ enum { FIGURE_SHAPES = 6 };
 int figures_value_shape(const struct cells *cells, enum axis axis, int64_t cell);
 /* Room for the tics of an axis at the left of the frame, in points. */
 double figures_tic_width(const struct cells *cells, enum axis axis);
+void figures_append_tic(struct text *script, const char *text); /* quoted, and cut to fit there */
 /* One note per cell that is not, or not wholly, done: "GlobalM1: diverged (worker 3 ...)". */
 void figures_note_unfinished(const struct cells *cells, struct figure *figure);
 /* A horizontal dashed line at the entropy floor, with its row in the key, if it is known and one for all cells; `range`

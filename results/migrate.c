@@ -70,8 +70,8 @@ static enum status apply_missing(const struct database *database, const struct s
     return database_execute(database, pragmas, error);
 }
 
-/* Write-ahead logging: readers and one writer do not wait for each other. SQLite does not wait for a lock here by itself.
- * A file system that cannot do it keeps the rollback journal, which is slower and as safe. */
+/* Write-ahead logging: readers and one writer do not wait for each other. SQLite does not wait for a lock here by
+ * itself. A file system that cannot do it keeps the rollback journal, which is slower and as safe. */
 static enum status use_write_ahead_log(const struct database *database, struct error *error) {
     for (int attempt = 0;; attempt++) {
         int code = sqlite3_exec(database->handle, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);

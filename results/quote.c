@@ -1,5 +1,8 @@
 #include "quote.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* Bytes of the well-formed UTF-8 sequence that begins here, or 0. */
 static size_t sequence_length(const unsigned char *at) {
     static const struct {
@@ -54,4 +57,18 @@ double quote_width(const char *value, double size) {
         ems += narrow ? 0.4 : wide ? 0.76 : 0.6;
     }
     return ems * size;
+}
+
+char *quote_shorten(char *buffer, size_t size, const char *value, double points, double room) {
+    snprintf(buffer, size, "%s", value);
+    size_t length = strlen(buffer);
+    if (length == strlen(value) && quote_width(buffer, points) <= room) return buffer;
+    double ellipsis = quote_width("...", points);
+    while (length > 1 && (length + 4 > size || quote_width(buffer, points) + ellipsis > room)) {
+        length--;
+        while (length > 0 && ((unsigned char)buffer[length] & 0xC0) == 0x80) length--;
+        buffer[length] = '\0';
+    }
+    snprintf(buffer + length, size - length, "...");
+    return buffer;
 }

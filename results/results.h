@@ -25,7 +25,8 @@ struct run_info {
     const char *build;   /* version, compiler, options */
     bool timing_only;
 };
-/* A row with status `running`. An unfinished or older run of the same config_hash is replaced in the same transaction. */
+/* A row with status `running`. An unfinished or older run of the same config_hash is replaced in the same transaction.
+ */
 NODISCARD enum status store_begin_run(struct store *store, const struct sim_def *def, const struct run_info *info,
                                       int64_t *run_id, struct error *error);
 NODISCARD enum status store_put_round(struct store *store, int64_t run_id, const struct sim_round *round,
