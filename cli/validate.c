@@ -8,7 +8,8 @@
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
     (void)argument;
     if (key == ARGP_KEY_NO_ARGS) argp_error(state, "a scenario file is needed");
-    return key == ARGP_KEY_ARG ? ARGP_ERR_UNKNOWN : 0;
+    /* left to command_validate, which finds them by the index that argp_parse reports */
+    return key == ARGP_KEY_ARG || key == ARGP_KEY_ARGS ? ARGP_ERR_UNKNOWN : 0;
 }
 
 static const struct argp parser = {NULL,

@@ -44,7 +44,7 @@ tried="sqlite3 timing.db"
 expect_equal 'timing only' '2|0' "$(sqlite3 timing.db 'select count(*), count(perplexity) from v_run')"
 
 # A run that diverges is a row, and the next one plays.
-try "$THINWIRE" run small.yaml --db diverged.db --no-plot --set 'grid={train.optimizer.lr: [1e30, 3e-3]}'
+try "$THINWIRE" run small.yaml --db diverged.db --no-plot --set 'grid={train.optimizer.lr: [1e6, 3e-3]}'
 expect_status 0
 tried="sqlite3 diverged.db"
 expect_equal 'diverged and done' 'diverged,done' "$(sqlite3 diverged.db "select group_concat(status) from (select status from v_run order by run_id)")"
