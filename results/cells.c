@@ -211,6 +211,35 @@ static void find_varying(struct cells *cells) {
             cells->varies[axis] |= strcmp(cells->items[i].text[axis], cells->items[0].text[axis]) != 0;
 }
 
+static void rank_values(struct cells *cells, enum axis axis, int64_t *values) {
+    int64_t count = cells_axis_values(cells, axis, values);
+    for (int64_t i = 0; i < cells->count; i++)
+        for (int64_t k = 0; k < count; k++)
+            if (strcmp(cells->items[values[k]].text[axis], cells->items[i].text[axis]) == 0)
+                cells->items[i].rank[axis] = (int32_t)k;
+}
+
+static void find_first(struct cells *cells) {
+    for (int64_t i = 0; i < cells->count; i++) {
+        int64_t k = 0;
+        while (strcmp(cells->items[k].strategy, cells->items[i].strategy) != 0) k++;
+        cells->items[i].first = k == i;
+    }
+}
+
+static enum status compare_cells(struct cells *cells, struct error *error) {
+    int64_t *values = alloc_zero((size_t)cells->count, sizeof *values, "values of an axis", error);
+    if (!values) return STATUS_MEMORY;
+    number_words(cells, AXIS_STRATEGY);
+    number_words(cells, AXIS_SCENARIO);
+    for (int axis = AXIS_OTHER; axis < AXES; axis++) number_words(cells, (enum axis)axis);
+    find_varying(cells);
+    find_first(cells);
+    for (int axis = 0; axis < AXES; axis++) rank_values(cells, (enum axis)axis, values);
+    alloc_free(values);
+    return STATUS_OK;
+}
+
 static enum status finish(struct cells *cells, const char *scenario, bool trained, struct error *error) {
     const char *what = trained ? "trained run" : "run";
     if (cells->run_count == 0 && scenario)
@@ -219,11 +248,7 @@ static enum status finish(struct cells *cells, const char *scenario, bool traine
         return error_set(error, STATUS_INPUT, "no %s in the database; play a scenario%s first", what,
                          trained ? " without --timing-only" : "");
     for (int64_t i = 0; i < cells->count; i++) TRY(estimate_cell(cells, &cells->items[i], error));
-    number_words(cells, AXIS_STRATEGY);
-    number_words(cells, AXIS_SCENARIO);
-    for (int axis = AXIS_OTHER; axis < AXES; axis++) number_words(cells, (enum axis)axis);
-    find_varying(cells);
-    return STATUS_OK;
+    return compare_cells(cells, error);
 }
 
 enum status cells_read(const struct database *database, const char *scenario, bool trained, struct cells *cells,

@@ -33,6 +33,8 @@ struct cell {
     int64_t first_run, run_count; /* into cells.runs */
     char strategy[48];
     char text[AXES][64]; /* "100 Mbps", "H = 50" */
+    int32_t rank[AXES];  /* of its value among the different ones, ascending */
+    bool first;          /* no cell before has its strategy */
     double number[AXES]; /* for ordering; the order of appearance where the axis has no numbers */
     /* Over the runs that are done; over all that have a value when none is. */
     int32_t done;

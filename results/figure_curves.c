@@ -152,7 +152,7 @@ static struct style curve_style(const struct cells *cells, int64_t cell) {
     struct style style = figures_cell_style(cells, cell);
     int rank = 0;
     if (is_many(cells) && dash_axis(cells) < AXES)
-        rank = figures_value_rank(cells, dash_axis(cells), cell);
+        rank = cells->items[cell].rank[dash_axis(cells)];
     else
         for (int64_t i = 0; i < cell; i++) rank += strcmp(cells->items[i].strategy, cells->items[cell].strategy) == 0;
     style.dash = 1 + rank % DASHES;
@@ -225,7 +225,7 @@ static void add_short_key(const struct cells *cells, struct figure *figure) {
     char text[96];
     for (int64_t i = 0; i < cells->count; i++) {
         struct style style = figures_cell_style(cells, i);
-        if (figures_is_first(cells, i)) figure_add_key(figure, cells->items[i].strategy, KEY_LINE_POINT, style);
+        if (cells->items[i].first) figure_add_key(figure, cells->items[i].strategy, KEY_LINE_POINT, style);
     }
     for (int64_t i = 0; i < cells->count && axis < AXES; i++) {
         bool first = true;
@@ -233,7 +233,7 @@ static void add_short_key(const struct cells *cells, struct figure *figure) {
             first = strcmp(cells->items[k].text[axis], cells->items[i].text[axis]) != 0;
         if (first)
             figure_add_key(figure, cells_axis_text(cells, i, axis, text, sizeof text), KEY_LINE,
-                           (struct style){"#777777", 0, 1 + figures_value_rank(cells, axis, i) % DASHES});
+                           (struct style){"#777777", 0, 1 + cells->items[i].rank[axis] % DASHES});
     }
     for (int rest = (int)axis + 1; rest < AXES; rest++)
         if (cells->varies[rest])

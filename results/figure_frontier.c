@@ -20,6 +20,8 @@ struct point {
     double x, y;   /* utilization in %, perplexity */
     double dx, dy; /* half widths of intervals; 0 where there are none */
     bool best;     /* on the Pareto front */
+    struct style style;
+    int64_t series; /* index of the first point drawn in the same style */
 };
 
 struct points {
@@ -120,7 +122,7 @@ static void choose_shape_axes(const struct cells *cells, struct points *points, 
 
 /* gnuplot's open shapes come just before the filled ones. */
 static int fill_step(const struct cells *cells, const struct points *points, int64_t cell) {
-    return points->fill_axis < AXES ? figures_value_rank(cells, points->fill_axis, cell) : 0;
+    return points->fill_axis < AXES ? cells->items[cell].rank[points->fill_axis] : 0;
 }
 
 static struct style style_of(const struct cells *cells, const struct points *points, int64_t cell) {
@@ -130,24 +132,25 @@ static struct style style_of(const struct cells *cells, const struct points *poi
     return style;
 }
 
-static bool same_style(const struct cells *cells, const struct points *points, int64_t a, int64_t b) {
-    struct style first = style_of(cells, points, a), second = style_of(cells, points, b);
-    return strcmp(first.color, second.color) == 0 && first.point == second.point;
+static bool same_style(const struct style *a, const struct style *b) {
+    return strcmp(a->color, b->color) == 0 && a->point == b->point;
 }
 
-/* Index of the first point of this style; series are numbered by it. */
-static int64_t series_of(const struct cells *cells, const struct points *points, int64_t at) {
-    int64_t first = 0;
-    while (!same_style(cells, points, points->items[first].cell, points->items[at].cell)) first++;
-    return first;
+static void find_series(const struct cells *cells, struct points *points) {
+    for (int64_t i = 0; i < points->count; i++) {
+        struct point *point = &points->items[i];
+        point->style = style_of(cells, points, point->cell);
+        point->series = 0;
+        while (point->series < i && !same_style(&points->items[point->series].style, &point->style)) point->series++;
+    }
 }
 
-static void write_series(const struct cells *cells, const struct points *points, int64_t first, struct figure *figure) {
+static void write_series(const struct points *points, int64_t first, struct figure *figure) {
     text_append(&figure->data, "# utilization (%%), perplexity, half widths of both\n$series%lld << EOD\n",
                 (long long)first);
     for (int64_t i = first; i < points->count; i++) {
         const struct point *point = &points->items[i];
-        if (series_of(cells, points, i) != first) continue;
+        if (point->series != first) continue;
         text_append(&figure->data, "%.10g %.10g %.10g %.10g\n", point->x, point->y, point->dx, point->dy);
     }
     text_append(&figure->data, "EOD\n");
@@ -260,7 +263,7 @@ static void annotate(const struct cells *cells, const struct points *points, str
         }
         if (least > 12) continue; /* square points covered: no place for it */
         taken[count++] = best;
-        write_annotation(&panel, &best, text, figures_cell_style(cells, points->items[i].cell).color, figure);
+        write_annotation(&panel, &best, text, points->items[i].style.color, figure);
     }
 }
 
@@ -291,16 +294,16 @@ static void add_key(const struct cells *cells, const struct points *points, int6
     if (front_size(points) > 1) figure_add_key(figure, "Pareto front", KEY_LINE, (struct style){"#BBBBBB", 0, 1});
 }
 
-static void draw_picture(const struct cells *cells, const struct points *points, struct figure *figure) {
+static void draw_picture(const struct points *points, struct figure *figure) {
     struct text *body = &figure->body;
     bool intervals = any_interval(points);
     write_front(points, figure);
     text_append(body, "set errorbars small\nplot ");
     text_append(body, "$front using 1:2 with lines lw 2.5 lc rgb '#CCCCCC' notitle");
     for (int64_t i = 0; i < points->count; i++) {
-        if (series_of(cells, points, i) != i) continue;
-        write_series(cells, points, i, figure);
-        plot_series(body, i, style_of(cells, points, points->items[i].cell), intervals);
+        if (points->items[i].series != i) continue;
+        write_series(points, i, figure);
+        plot_series(body, i, points->items[i].style, intervals);
     }
     text_append(body, ", \\\n  (exists('floor') ? floor : NaN) with lines dt 2 lw 1.4 lc rgb '#555555' notitle\n");
 }
@@ -331,6 +334,7 @@ static void draw(const struct cells *cells, struct points *points, struct box *t
     mark_front(points);
     choose_axes(cells, points);
     choose_shape_axes(cells, points, values);
+    find_series(cells, points);
     if (!figure_is_text(figure)) add_key(cells, points, values, figure);
     figures_add_floor(cells, &points->y, figure);
     note_intervals(cells, points, figure);
@@ -343,7 +347,7 @@ static void draw(const struct cells *cells, struct points *points, struct box *t
     }
     if (points->count <= MANY_POINTS) annotate(cells, points, taken, figure);
     if (points->count == 0) text_append(&figure->body, "set label 'no run is done' at graph 0.5, 0.5 center front\n");
-    draw_picture(cells, points, figure);
+    draw_picture(points, figure);
 }
 
 static enum status draw_cells(const struct cells *cells, struct figure *figure, struct error *error) {

@@ -41,19 +41,15 @@ static void choose_axes(struct map *map, struct figure *figure) {
     map->up_count = cells_axis_values(map->cells, map->up, map->up_values);
 }
 
-static bool same_value(const struct cells *cells, enum axis axis, int64_t a, int64_t b) {
-    return strcmp(cells->items[a].text[axis], cells->items[b].text[axis]) == 0;
-}
-
 /* Mean utilization in % of the cells with these values; NAN where there are none. */
 static double value_at(const struct map *map, int64_t across, int64_t up) {
     const struct cells *cells = map->cells;
     double sum = 0;
     int64_t count = 0;
     for (int64_t i = 0; i < cells->count; i++) {
-        if (!same_value(cells, map->across, i, map->across_values[across])) continue;
-        if (!same_value(cells, map->up, i, map->up_values[up]) || !isfinite(cells->items[i].utilization.mean)) continue;
-        sum += 100 * cells->items[i].utilization.mean;
+        const struct cell *cell = &cells->items[i];
+        if (cell->rank[map->across] != across || cell->rank[map->up] != up || !isfinite(cell->utilization.mean)) continue;
+        sum += 100 * cell->utilization.mean;
         count++;
     }
     return count ? sum / (double)count : NAN;

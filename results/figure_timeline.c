@@ -49,7 +49,7 @@ static int32_t row_count(const struct timeline *timeline) {
 static void choose_cells(struct timeline *timeline, struct figure *figure) {
     int64_t left_out = 0;
     for (int64_t i = 0; i < timeline->cells.count; i++) {
-        if (!figures_is_first(&timeline->cells, i)) continue;
+        if (!timeline->cells.items[i].first) continue;
         if (timeline->group_count < GROUPS_SHOWN)
             timeline->shown[timeline->group_count++] = i;
         else

@@ -25,13 +25,8 @@ struct dots {
     char letters[VALUE_STYLES];
 };
 
-static int64_t value_index(const struct cells *cells, const struct dimension *dimension, int64_t cell) {
-    if (dimension->axis == AXES) return 0;
-    for (int64_t i = 0; i < dimension->count; i++)
-        if (strcmp(cells->items[dimension->values[i]].text[dimension->axis],
-                   cells->items[cell].text[dimension->axis]) == 0)
-            return i;
-    return 0;
+static int32_t value_index(const struct cells *cells, const struct dimension *dimension, int64_t cell) {
+    return dimension->axis == AXES ? 0 : cells->items[cell].rank[dimension->axis];
 }
 
 static void choose_dimensions(struct dots *dots, int64_t *memory, struct figure *figure) {
@@ -102,7 +97,7 @@ static void write_dot(const struct dots *dots, int64_t cell, struct figure *figu
     text_append(&figure->data, "$cell%lld << EOD\n%.10g %.10g\nEOD\n", (long long)cell,
                 100 * dots->cells->items[cell].utilization.mean, row_position(dots, cell));
     if (figure_is_text(figure)) {
-        int64_t value = value_index(dots->cells, &dots->shown[0], cell);
+        int32_t value = value_index(dots->cells, &dots->shown[0], cell);
         text_append(&figure->body, ", \\\n  $cell%lld using 1:2:('%c') with labels notitle", (long long)cell,
                     dots->letters[value] ? dots->letters[value] : 'o');
     } else {

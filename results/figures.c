@@ -15,35 +15,18 @@ struct figures_unit figures_time_unit(double seconds) {
     return units[i];
 }
 
-bool figures_is_first(const struct cells *cells, int64_t cell) {
-    for (int64_t i = 0; i < cell; i++)
-        if (strcmp(cells->items[i].strategy, cells->items[cell].strategy) == 0) return false;
-    return true;
-}
-
 struct style figures_cell_style(const struct cells *cells, int64_t cell) {
     const char *strategy = cells->items[cell].strategy;
     int64_t unknown = 0;
-    for (int64_t i = 0; i < cells->count && strcmp(cells->items[i].strategy, strategy) != 0; i++)
-        unknown += !figure_strategy_is_known(cells->items[i].strategy) && figures_is_first(cells, i);
+    for (int64_t i = 0; i < cell && strcmp(cells->items[i].strategy, strategy) != 0; i++)
+        unknown += cells->items[i].first && !figure_strategy_is_known(cells->items[i].strategy);
     return figure_strategy_style(strategy, unknown);
 }
 
-int figures_value_rank(const struct cells *cells, enum axis axis, int64_t cell) {
-    int rank = 0;
-    for (int64_t i = 0; i < cells->count; i++) {
-        bool first = cells->items[i].number[axis] < cells->items[cell].number[axis];
-        for (int64_t k = 0; k < i && first; k++)
-            first = strcmp(cells->items[k].text[axis], cells->items[i].text[axis]) != 0;
-        rank += first;
-    }
-    return rank;
-}
-
 int figures_value_shape(const struct cells *cells, enum axis axis, int64_t cell) {
-    static const int shapes[FIGURE_SHAPES] = {7,  5,  9,
-                                              13, 11, 15}; /* filled: circle, square, triangles, diamond, pentagon */
-    return shapes[figures_value_rank(cells, axis, cell) % FIGURE_SHAPES];
+    /* Filled: circle, square, triangles, diamond, pentagon. */
+    static const int shapes[FIGURE_SHAPES] = {7, 5, 9, 13, 11, 15};
+    return shapes[cells->items[cell].rank[axis] % FIGURE_SHAPES];
 }
 
 static const double widest_tic = 130;

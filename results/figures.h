@@ -32,10 +32,6 @@ struct figures_unit {
 };
 /* The unit in which a time of `seconds` is a handy number. */
 struct figures_unit figures_time_unit(double seconds);
-/* Whether no cell before this one has its strategy. */
-bool figures_is_first(const struct cells *cells, int64_t cell);
-/* How many different values of the axis are smaller than the cell's. */
-int figures_value_rank(const struct cells *cells, enum axis axis, int64_t cell);
 /* The shape for the cell's value along an axis: the n-th value has the n-th shape. */
 enum { FIGURE_SHAPES = 6 };
 int figures_value_shape(const struct cells *cells, enum axis axis, int64_t cell);

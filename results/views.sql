@@ -1,5 +1,6 @@
 -- The stable views: what scripts and notebooks read. Made anew by every migration; columns may be added, never renamed
--- or removed. docs/database.md says what each means.
+-- or removed. docs/database.md says what each means. A column that is added has a name that no other view has: else it would
+-- make a name ambiguous in joins that people have written.
 
 -- Before a run has ended its summary is gathered from the rounds played so far. Perplexities and distances are those of
 -- the last evaluated round.
@@ -42,15 +43,13 @@ SELECT
     started,
     rounds_planned,
     perplexity_floor,
-    last.loss,
-    last.js_distance_inner,
-    last.l2_consensus_inner,
-    run.compute_ns / 1e9 / run.workers AS compute_s,
-    run.wait_mix1_ns / 1e9 / run.workers AS wait_mix1_s,
-    run.wait_mix2_ns / 1e9 / run.workers AS wait_mix2_s,
-    run.wait_other_ns / 1e9 / run.workers AS wait_other_s,
-    run.wasted_ns / 1e9 / run.workers AS wasted_s,
-    run.down_ns / 1e9 / run.workers AS down_s,
+    last.loss AS final_loss,
+    run.compute_ns / 1e9 / run.workers AS total_compute_s,
+    run.wait_mix1_ns / 1e9 / run.workers AS total_wait_mix1_s,
+    run.wait_mix2_ns / 1e9 / run.workers AS total_wait_mix2_s,
+    run.wait_other_ns / 1e9 / run.workers AS total_wait_other_s,
+    run.wasted_ns / 1e9 / run.workers AS total_wasted_s,
+    run.down_ns / 1e9 / run.workers AS total_down_s,
     diverged_worker,
     diverged_step
 FROM run
@@ -79,12 +78,12 @@ SELECT
     contributors,
     bytes_sent,
     bytes_lost,
-    steps,
-    tokens,
+    steps AS steps_so_far,
+    tokens AS tokens_so_far,
     learning_rate,
     gradient_norm,
-    perplexity_worst,
-    perplexity_average_model,
+    perplexity_worst AS worst_perplexity,
+    perplexity_average_model AS average_model_perplexity,
     js_distance_inner,
     l2_consensus_inner,
     outer_updated
@@ -105,10 +104,10 @@ SELECT
     wasted_ns / 1e9 AS wasted_s,
     down_ns / 1e9 AS down_s,
     loss,
-    bytes_sent,
-    bytes_lost,
-    perplexity,
-    js_distance
+    bytes_sent AS worker_bytes_sent,
+    bytes_lost AS worker_bytes_lost,
+    perplexity AS worker_perplexity,
+    js_distance AS worker_js_distance
 FROM worker_round;
 
 DROP VIEW IF EXISTS v_transfer;
