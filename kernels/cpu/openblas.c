@@ -270,7 +270,7 @@ static void layer_backward(const struct activations *a, const struct layer *laye
     cpu_linear_backward_input(a->dnarrow, a->dx, w + at[LLAMA_OUTPUT], n, a->dim, a->dim);
     for (int64_t i = 0; i < sequences; i++) {
         int64_t first = i * a->length;
-        cpu_attention_backward(a->dwide + first * a->qkv, a->dnarrow + first * a->dim, layer->mixed + first * a->dim,
+        cpu_attention_backward(a->dwide + first * a->qkv, a->dnarrow + first * a->dim,
                                layer->log_sums + first * a->heads, layer->qkv + first * a->qkv, a->length, a->heads,
                                a->kv_heads, a->head_dim, a->scratch);
     }

@@ -23,13 +23,14 @@ void cpu_rope_table(float *table, int64_t length, int64_t head_dim, double theta
 void cpu_rope(float *x, const float *table, int64_t sequences, int64_t length, int64_t heads, int64_t head_dim,
               int64_t stride, int inverse);
 
-/* attention.c: one sequence; log_sums [heads, T] keeps log sum exp of each row. tile: cpu_attention_scratch floats. */
+/* attention.c: one sequence; log_sums [heads, T] keeps log sum exp of each row. scratch: cpu_attention_scratch floats.
+ */
 int64_t cpu_attention_scratch(int64_t length, int64_t head_dim);
 void cpu_attention_forward(float *y, float *log_sums, const float *qkv, int64_t length, int64_t heads, int64_t kv_heads,
                            int64_t head_dim, float *scratch);
 /* dqkv is written whole */
-void cpu_attention_backward(float *dqkv, const float *dy, const float *y, const float *log_sums, const float *qkv,
-                            int64_t length, int64_t heads, int64_t kv_heads, int64_t head_dim, float *scratch);
+void cpu_attention_backward(float *dqkv, const float *dy, const float *log_sums, const float *qkv, int64_t length,
+                            int64_t heads, int64_t kv_heads, int64_t head_dim, float *scratch);
 
 /* swiglu.c: dgate_up is written, and hidden (the forward's output) again with it */
 void cpu_swiglu_forward(float *hidden, const float *gate_up, int64_t n, int64_t ffn);

@@ -40,6 +40,19 @@ static inline lanes lanes_pick(lanes_int mask, lanes a, lanes b) {
     return a;
 }
 
+/* a where the mask is set, else 0. */
+static inline lanes lanes_keep(lanes_int mask, lanes a) {
+    lanes_int bits;
+    memcpy(&bits, &a, sizeof bits);
+    bits &= mask;
+    memcpy(&a, &bits, sizeof a);
+    return a;
+}
+
+static inline lanes_int lanes_index(void) {
+    return (lanes_int){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+}
+
 static inline lanes lanes_max(lanes a, lanes b) {
     return lanes_pick(a > b, a, b);
 }
@@ -71,6 +84,45 @@ static inline lanes lanes_exp(lanes x) {
     lanes result;
     memcpy(&result, &bits, sizeof result);
     return result;
+}
+
+/* ln x for normal positive x, and near -inf at 0 (a finite -88). x = m 2^e with m in [sqrt(1/2), sqrt(2)); a polynomial
+ * in m - 1 (Cephes logf): within 2 ulp. */
+static inline lanes lanes_log(lanes x) {
+    lanes_int bits;
+    memcpy(&bits, &x, sizeof bits);
+    lanes_int exponent = (bits - 0x3f3504f3) >> 23; /* 0x3f3504f3: sqrt(1/2) */
+    bits -= exponent << 23;
+    lanes m, e = __builtin_convertvector(exponent, lanes);
+    memcpy(&m, &bits, sizeof m);
+    lanes r = m - 1.0f, square = r * r;
+    lanes p = 7.0376836292e-2f * r - 1.1514610310e-1f;
+    p = p * r + 1.1676998740e-1f;
+    p = p * r - 1.2420140846e-1f;
+    p = p * r + 1.4249322787e-1f;
+    p = p * r - 1.6668057665e-1f;
+    p = p * r + 2.0000714765e-1f;
+    p = p * r - 2.4999993993e-1f;
+    p = p * r + 3.3333331174e-1f;
+    lanes low = p * r * square - 2.12194440e-4f * e - 0.5f * square;
+    return r + low + 0.693359375f * e;
+}
+
+/* to = from transposed, [LANES, LANES] each, rows to_row and from_row apart. Each round interleaves row i with row i +
+ * 8: that rotates the eight bits of (row, lane) by one, so four rounds swap them. */
+static inline void lanes_transpose(float *to, int64_t to_row, const float *from, int64_t from_row) {
+    lanes rows[LANES], next[LANES];
+    for (int i = 0; i < LANES; i++) rows[i] = lanes_load(from + i * from_row);
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < LANES / 2; i++) {
+            lanes a = rows[i], b = rows[i + LANES / 2];
+            next[2 * i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+            next[2 * i + 1] =
+                __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+        }
+        for (int i = 0; i < LANES; i++) rows[i] = next[i];
+    }
+    for (int i = 0; i < LANES; i++) lanes_store(to + i * to_row, rows[i]);
 }
 
 /* The same for fewer than LANES values: loads `count` of them, the rest filled. */
