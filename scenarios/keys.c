@@ -1,11 +1,6 @@
 #include "keys.h"
 
-#include "base/text.h"
-
-#include <float.h>
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* ---- names of choices ---- */
 
@@ -83,395 +78,165 @@ static bool has_subset(const struct sim_def *def) {
 #define FROM(low, high)   .minimum = (low), .maximum = (high)
 #define ABOVE(low, high)  .minimum = (low), .maximum = (high), .above_minimum = true
 #define WORD(text, value) .word = (text), .word_value = (value)
+#define SEED_MAX          9e18      /* room for seeds counted up from it */
 #define CENTURY_NS        3.1536e18 /* a hundred years: sums of times stay far from int64's end */
 #define PLANNED(name)                                                                                                  \
     { .path = (name), .kind = KEY_UNSUPPORTED }
 
+// clang-format off
 static const struct key keys[] = {
-    {.path = "name",
-     .kind = KEY_TEXT,
-     CHARS(name),
+    {.path = "name", .kind = KEY_TEXT, CHARS(name),
      .help = "What the scenario is called in tables and figures; the file's name if absent."},
 
-    {.path = "cluster.workers",
-     .kind = KEY_INTEGER,
-     AT(cluster.workers),
-     FROM(1, 1e6),
+    {.path = "cluster.workers", .kind = KEY_INTEGER, AT(cluster.workers), FROM(1, 1e6),
      .help = "M: how many workers train together."},
-    {.path = "cluster.link.bandwidth",
-     .kind = KEY_BANDWIDTH,
-     .alias = true,
+    {.path = "cluster.link.bandwidth", .kind = KEY_BANDWIDTH, .alias = true,
      .replaces = "cluster.link.up cluster.link.down",
      .help = "Capacity of each worker's link, both ways (full duplex)."},
-    {.path = "cluster.link.up",
-     .kind = KEY_RATE,
-     AT(cluster.up_bps),
-     .replaces = "cluster.link.bandwidth",
+    {.path = "cluster.link.up", .kind = KEY_RATE, AT(cluster.up_bps), .replaces = "cluster.link.bandwidth",
      .help = "Capacity from a worker to the network."},
-    {.path = "cluster.link.down",
-     .kind = KEY_RATE,
-     AT(cluster.down_bps),
-     .replaces = "cluster.link.bandwidth",
+    {.path = "cluster.link.down", .kind = KEY_RATE, AT(cluster.down_bps), .replaces = "cluster.link.bandwidth",
      .help = "Capacity from the network to a worker."},
-    {.path = "cluster.link.latency",
-     .kind = KEY_DURATION,
-     AT(cluster.latency_ns),
-     FROM(0, CENTURY_NS),
+    {.path = "cluster.link.latency", .kind = KEY_DURATION, AT(cluster.latency_ns), FROM(0, CENTURY_NS),
      .help = "Time every message spends on the way before its first byte arrives."},
-    {.path = "cluster.compute.step",
-     .kind = KEY_DURATION,
-     AT(cluster.compute.step_ns),
-     FROM(1, CENTURY_NS),
-     WORD("derived", 0),
-     .replaces = "cluster.compute.peak cluster.compute.mfu cluster.compute.tokens",
+    {.path = "cluster.compute.step", .kind = KEY_DURATION, AT(cluster.compute.step_ns), FROM(1, CENTURY_NS),
+     WORD("derived", 0), .replaces = "cluster.compute.peak cluster.compute.mfu cluster.compute.tokens",
      .help = "Virtual time of one inner step; `derived` = from peak, mfu and tokens."},
-    {.path = "cluster.compute.peak",
-     .kind = KEY_FLOPS,
-     AT(cluster.compute.peak_flops),
-     FROM(1, 1e21),
-     WORD("none", 0),
-     .replaces = "cluster.compute.step",
-     .applies = step_is_derived,
-     .needs = "no cluster.compute.step",
+    {.path = "cluster.compute.peak", .kind = KEY_FLOPS, AT(cluster.compute.peak_flops), FROM(1, 1e21), WORD("none", 0),
+     .replaces = "cluster.compute.step", .applies = step_is_derived, .needs = "no cluster.compute.step",
      .help = "Peak arithmetic of a worker; a step takes 6 · payload parameters · tokens / (peak · mfu)."},
-    {.path = "cluster.compute.mfu",
-     .kind = KEY_FRACTION,
-     AT(cluster.compute.mfu),
-     FROM(0, 1),
-     .applies = step_is_derived,
-     .needs = "cluster.compute.peak",
-     .help = "Model FLOP utilization: the share of the peak that is reached."},
-    {.path = "cluster.compute.tokens",
-     .kind = KEY_COUNT,
-     AT(cluster.compute.tokens),
-     FROM(1, 1e15),
-     WORD("batch", 0),
-     .applies = step_is_derived,
-     .needs = "cluster.compute.peak",
+    {.path = "cluster.compute.mfu", .kind = KEY_FRACTION, AT(cluster.compute.mfu), FROM(0, 1),
+     .applies = step_is_derived, .needs = "cluster.compute.peak", .help = "Model FLOP utilization: the share of the peak that is reached."},
+    {.path = "cluster.compute.tokens", .kind = KEY_COUNT, AT(cluster.compute.tokens), FROM(1, 1e15), WORD("batch", 0),
+     .applies = step_is_derived, .needs = "cluster.compute.peak",
      .help = "Tokens per step and worker at the payload's scale; `batch` = those of the trained model."},
-    {.path = "cluster.failures.exchange",
-     .kind = KEY_FRACTION,
-     AT(cluster.failures.exchange),
-     FROM(0, 1),
+    {.path = "cluster.failures.exchange", .kind = KEY_FRACTION, AT(cluster.failures.exchange), FROM(0, 1),
      .help = "Probability that one communication attempt fails."},
-    {.path = "cluster.failures.per",
-     .kind = KEY_ENUM,
-     AT(cluster.failures.per),
-     .choice = failure_unit_choice,
+    {.path = "cluster.failures.per", .kind = KEY_ENUM, AT(cluster.failures.per), .choice = failure_unit_choice,
      .help = "What that probability counts: each worker's part, each transfer, or each synchronisation."},
-    {.path = "cluster.failures.detect",
-     .kind = KEY_FRACTION,
-     AT(cluster.failures.detect),
-     FROM(0, 1),
+    {.path = "cluster.failures.detect", .kind = KEY_FRACTION, AT(cluster.failures.detect), FROM(0, 1),
      .help = "When a failed attempt is noticed, as a fraction of its duration."},
-    {.path = "cluster.failures.overlapped",
-     .kind = KEY_ENUM,
-     AT(cluster.failures.overlapped),
+    {.path = "cluster.failures.overlapped", .kind = KEY_ENUM, AT(cluster.failures.overlapped),
      .choice = overlapped_choice,
      .help = "A failed overlapped mix: retry while computation hides it, skip it, or wait for it."},
-    {.path = "cluster.failures.max_attempts",
-     .kind = KEY_INTEGER,
-     AT(cluster.failures.max_attempts),
-     FROM(1, 1e9),
+    {.path = "cluster.failures.max_attempts", .kind = KEY_INTEGER, AT(cluster.failures.max_attempts), FROM(1, 1e9),
      .help = "Attempts of a blocking collective after which the run fails."},
-    {.path = "cluster.collective",
-     .kind = KEY_ENUM,
-     AT(cluster.collective),
-     .choice = collective_choice,
+    {.path = "cluster.collective", .kind = KEY_ENUM, AT(cluster.collective), .choice = collective_choice,
      .help = "How a global mean travels."},
-    {.path = "cluster.fidelity",
-     .kind = KEY_ENUM,
-     AT(cluster.fidelity),
-     .choice = fidelity_choice,
+    {.path = "cluster.fidelity", .kind = KEY_ENUM, AT(cluster.fidelity), .choice = fidelity_choice,
      .help = "Every message as a flow (step), one flow per worker (fluid), or fluid where both agree (auto)."},
 
-    {.path = "payload.parameters",
-     .kind = KEY_COUNT,
-     AT(payload.parameters),
-     FROM(1, 1e15),
-     WORD("model", 0),
+    {.path = "payload.parameters", .kind = KEY_COUNT, AT(payload.parameters), FROM(1, 1e15), WORD("model", 0),
      .help = "Parameters of the model whose size travels; `model` = the trained one."},
-    {.path = "payload.dtype",
-     .kind = KEY_ENUM,
-     AT(payload.dtype),
-     .choice = dtype_choice,
+    {.path = "payload.dtype", .kind = KEY_ENUM, AT(payload.dtype), .choice = dtype_choice,
      .help = "Number format on the wire."},
-    {.path = "payload.subset",
-     .kind = KEY_FRACTION,
-     AT(payload.subset),
-     FROM(0, 1),
-     WORD("model", -1),
-     .applies = has_subset,
-     .needs = "a strategy that mixes a subset",
+    {.path = "payload.subset", .kind = KEY_FRACTION, AT(payload.subset), FROM(0, 1), WORD("model", -1),
+     .applies = has_subset, .needs = "a strategy that mixes a subset",
      .help = "Fraction of the payload that a subset carries; `model` = as in the trained model."},
 
-    {.path = "model.preset",
-     .kind = KEY_PRESET,
-     .choice = preset_choice,
-     .alias = true,
+    {.path = "model.preset", .kind = KEY_PRESET, .choice = preset_choice, .alias = true,
      .help = "Sizes of a known model; the other keys of the section change single ones."},
     {.path = "model.dim", .kind = KEY_INTEGER, AT(model.dim), FROM(1, 1e6), .help = "Width of the residual stream."},
     {.path = "model.layers", .kind = KEY_INTEGER, AT(model.layers), FROM(1, 1e4), .help = "Decoder layers."},
     {.path = "model.heads", .kind = KEY_INTEGER, AT(model.heads), FROM(1, 1e5), .help = "Query heads."},
     {.path = "model.kv_heads", .kind = KEY_INTEGER, AT(model.kv_heads), FROM(1, 1e5), .help = "Key and value heads."},
-    {.path = "model.ffn",
-     .kind = KEY_INTEGER,
-     AT(model.ffn),
-     FROM(1, 1e7),
-     .help = "Width of the SwiGLU hidden layer."},
+    {.path = "model.ffn", .kind = KEY_INTEGER, AT(model.ffn), FROM(1, 1e7), .help = "Width of the SwiGLU hidden layer."},
     {.path = "model.vocab", .kind = KEY_INTEGER, AT(model.vocab), FROM(1, 1e8), .help = "Vocabulary."},
-    {.path = "model.context",
-     .kind = KEY_INTEGER,
-     AT(model.context),
-     FROM(1, 1e7),
+    {.path = "model.context", .kind = KEY_INTEGER, AT(model.context), FROM(1, 1e7),
      .help = "Tokens of a training sequence."},
-    {.path = "model.rope_theta",
-     .kind = KEY_NUMBER,
-     AT(model.rope_theta),
-     ABOVE(0, 1e12),
+    {.path = "model.rope_theta", .kind = KEY_NUMBER, AT(model.rope_theta), ABOVE(0, 1e12),
      .help = "Base of the rotary position embedding."},
-    {.path = "model.norm_epsilon",
-     .kind = KEY_NUMBER,
-     AT(model.norm_epsilon),
-     FROM(0, 1),
+    {.path = "model.norm_epsilon", .kind = KEY_NUMBER, AT(model.norm_epsilon), FROM(0, 1),
      .help = "Epsilon of RMSNorm."},
     {.path = "model.tied", .kind = KEY_BOOLEAN, AT(model.tied), .help = "The LM head is the embedding."},
 
-    {.path = "data.corpus",
-     .kind = KEY_ENUM,
-     AT(data.corpus),
-     .choice = corpus_choice,
-     .replaces = "data.text data.shards",
-     .help = "Where tokens come from; text and shards need their key below."},
-    {.path = "data.text",
-     .kind = KEY_FILE,
-     CHARS(data.path),
-     .replaces = "data.corpus data.shards",
+    {.path = "data.corpus", .kind = KEY_ENUM, AT(data.corpus), .choice = corpus_choice,
+     .replaces = "data.text data.shards", .help = "Where tokens come from; text and shards need their key below."},
+    {.path = "data.text", .kind = KEY_FILE, CHARS(data.path), .replaces = "data.corpus data.shards",
      .help = "A UTF-8 file, read as bytes. From the scenario's folder; with --set, from the current one."},
-    {.path = "data.shards",
-     .kind = KEY_FILE,
-     CHARS(data.path),
-     .replaces = "data.corpus data.text",
+    {.path = "data.shards", .kind = KEY_FILE, CHARS(data.path), .replaces = "data.corpus data.text",
      .help = "Token shards (.bin), as a pattern with * and ?. From the scenario's folder, as above."},
-    {.path = "data.tokens",
-     .kind = KEY_COUNT,
-     AT(data.tokens),
-     FROM(1, 1e12),
-     .applies = is_synthetic,
-     .needs = "corpus: synthetic",
-     .help = "Length of the synthetic corpus."},
-    {.path = "data.source_seed",
-     .kind = KEY_SEED,
-     AT(data.source_seed),
-     .applies = is_synthetic,
-     .needs = "corpus: synthetic",
-     .help = "Which synthetic language; apart from seed, so that seeds share a task."},
-    {.path = "data.validation",
-     .kind = KEY_FRACTION,
-     AT(data.validation),
-     ABOVE(0, 1),
-     .replaces = "data.split",
+    {.path = "data.tokens", .kind = KEY_COUNT, AT(data.tokens), FROM(1, 1e12), .applies = is_synthetic,
+     .needs = "corpus: synthetic", .help = "Length of the synthetic corpus."},
+    {.path = "data.source_seed", .kind = KEY_SEED, AT(data.source_seed), FROM(0, SEED_MAX), .applies = is_synthetic,
+     .needs = "corpus: synthetic", .help = "Which synthetic language; apart from seed, so that seeds share a task."},
+    {.path = "data.validation", .kind = KEY_FRACTION, AT(data.validation), ABOVE(0, 1), .replaces = "data.split",
      .help = "Fraction of the corpus held out."},
-    {.path = "data.split",
-     .kind = KEY_FRACTION,
-     AT(data.validation),
-     ABOVE(0, 1),
-     .replaces = "data.validation",
-     .alias = true,
-     .help = "Another name for data.validation."},
-    {.path = "data.non_iid",
-     .kind = KEY_NUMBER,
-     AT(data.non_iid_alpha),
-     FROM(1e-3, 1e6),
-     WORD("off", 0),
+    {.path = "data.split", .kind = KEY_FRACTION, AT(data.validation), ABOVE(0, 1), .replaces = "data.validation",
+     .alias = true, .help = "Another name for data.validation."},
+    {.path = "data.non_iid", .kind = KEY_NUMBER, AT(data.non_iid_alpha), FROM(1e-3, 1e6), WORD("off", 0),
      .help = "Dirichlet alpha of the workers' shares of topics; the smaller, the more different the workers."},
 
-    {.path = "train.tokens",
-     .kind = KEY_COUNT,
-     AT(train.tokens),
-     FROM(1, 1e15),
-     WORD("rounds", 0),
-     .replaces = "train.rounds",
-     .help = "Training tokens, all workers together; `rounds` = as many as the rounds take."},
-    {.path = "train.rounds",
-     .kind = KEY_INTEGER,
-     AT(train.rounds),
-     FROM(1, 1e9),
-     WORD("tokens", 0),
-     .replaces = "train.tokens",
-     .help = "Rounds, instead of tokens; `tokens` = as many as the tokens give."},
-    {.path = "train.batch",
-     .kind = KEY_INTEGER,
-     AT(train.batch),
-     FROM(1, 1e6),
+    {.path = "train.tokens", .kind = KEY_COUNT, AT(train.tokens), FROM(1, 1e15), WORD("rounds", 0),
+     .replaces = "train.rounds", .help = "Training tokens, all workers together; `rounds` = as many as the rounds take."},
+    {.path = "train.rounds", .kind = KEY_INTEGER, AT(train.rounds), FROM(1, 1e9), WORD("tokens", 0),
+     .replaces = "train.tokens", .help = "Rounds, instead of tokens; `tokens` = as many as the tokens give."},
+    {.path = "train.batch", .kind = KEY_INTEGER, AT(train.batch), FROM(1, 1e6),
      .help = "Sequences per worker and micro-batch."},
-    {.path = "train.accumulation",
-     .kind = KEY_INTEGER,
-     AT(train.accumulation),
-     FROM(1, 1e6),
+    {.path = "train.accumulation", .kind = KEY_INTEGER, AT(train.accumulation), FROM(1, 1e6),
      .help = "Micro-batches per inner step."},
-    {.path = "train.optimizer.name",
-     .kind = KEY_NAME,
-     CHARS(train.optimizer.name),
-     .choice = optimizer_choice,
+    {.path = "train.optimizer.name", .kind = KEY_NAME, CHARS(train.optimizer.name), .choice = optimizer_choice,
      .help = "Inner optimiser."},
-    {.path = "train.optimizer.lr",
-     .kind = KEY_NUMBER,
-     AT(train.optimizer.learning_rate),
-     FROM(0, 1e6),
+    {.path = "train.optimizer.lr", .kind = KEY_NUMBER, AT(train.optimizer.learning_rate), FROM(0, 1e6),
      .help = "Peak learning rate."},
-    {.path = "train.optimizer.betas",
-     .kind = KEY_BETAS,
-     AT(train.optimizer.beta1),
-     .applies = is_adamw,
-     .needs = "optimizer adamw",
-     .help = "Decay of the two moments."},
-    {.path = "train.optimizer.epsilon",
-     .kind = KEY_NUMBER,
-     AT(train.optimizer.epsilon),
-     FROM(0, 1),
-     .applies = is_adamw,
-     .needs = "optimizer adamw",
-     .help = "Added to the root of the second moment."},
-    {.path = "train.optimizer.weight_decay",
-     .kind = KEY_NUMBER,
-     AT(train.optimizer.weight_decay),
-     FROM(0, 1e3),
+    {.path = "train.optimizer.betas", .kind = KEY_BETAS, AT(train.optimizer.beta1), .applies = is_adamw,
+     .needs = "optimizer adamw", .help = "Decay of the two moments."},
+    {.path = "train.optimizer.epsilon", .kind = KEY_NUMBER, AT(train.optimizer.epsilon), FROM(0, 1),
+     .applies = is_adamw, .needs = "optimizer adamw", .help = "Added to the root of the second moment."},
+    {.path = "train.optimizer.weight_decay", .kind = KEY_NUMBER, AT(train.optimizer.weight_decay), FROM(0, 1e3),
      .help = "Decoupled weight decay; not on norms."},
-    {.path = "train.schedule",
-     .kind = KEY_ENUM,
-     AT(train.schedule),
-     .choice = schedule_choice,
+    {.path = "train.schedule", .kind = KEY_ENUM, AT(train.schedule), .choice = schedule_choice,
      .help = "Learning rate over the run; wsd = warm-up, stable, linear decay."},
-    {.path = "train.warmup",
-     .kind = KEY_COUNT,
-     AT(train.warmup),
-     FROM(0, 1e15),
+    {.path = "train.warmup", .kind = KEY_COUNT, AT(train.warmup), FROM(0, 1e15),
      .help = "Inner steps of linear warm-up."},
-    {.path = "train.minimum",
-     .kind = KEY_FRACTION,
-     AT(train.minimum),
-     FROM(0, 1),
-     .applies = has_minimum,
-     .needs = "schedule cosine or wsd",
-     .help = "Final learning rate as a fraction of the peak."},
-    {.path = "train.decay",
-     .kind = KEY_FRACTION,
-     AT(train.decay),
-     FROM(0, 1),
-     .applies = is_wsd,
-     .needs = "schedule wsd",
-     .help = "Fraction of all steps in the final decay."},
-    {.path = "train.clip",
-     .kind = KEY_NUMBER,
-     AT(train.clip),
-     FROM(0, 1e9),
-     WORD("off", 0),
+    {.path = "train.minimum", .kind = KEY_FRACTION, AT(train.minimum), FROM(0, 1), .applies = has_minimum,
+     .needs = "schedule cosine or wsd", .help = "Final learning rate as a fraction of the peak."},
+    {.path = "train.decay", .kind = KEY_FRACTION, AT(train.decay), FROM(0, 1), .applies = is_wsd,
+     .needs = "schedule wsd", .help = "Fraction of all steps in the final decay."},
+    {.path = "train.clip", .kind = KEY_NUMBER, AT(train.clip), FROM(0, 1e9), WORD("off", 0),
      .help = "Largest global gradient norm."},
 
-    {.path = "strategy.name",
-     .kind = KEY_STRATEGY,
-     CHARS(strategy.name),
-     .choice = strategy_choice,
-     .replaces = "strategy.program",
-     .help = "A named strategy, or with a program, what to call it."},
-    {.path = "strategy.program",
-     .kind = KEY_PROGRAM,
-     AT(strategy.program),
-     .replaces = "strategy.name",
+    {.path = "strategy.name", .kind = KEY_STRATEGY, CHARS(strategy.name), .choice = strategy_choice,
+     .replaces = "strategy.program", .help = "A named strategy, or with a program, what to call it."},
+    {.path = "strategy.program", .kind = KEY_PROGRAM, AT(strategy.program), .replaces = "strategy.name",
      .help = "The operations of one round, written out; see `thinwire list`."},
-    {.path = "strategy.inner_steps",
-     .kind = KEY_INTEGER,
-     AT(strategy.inner_steps),
-     FROM(1, 1e9),
+    {.path = "strategy.inner_steps", .kind = KEY_INTEGER, AT(strategy.inner_steps), FROM(1, 1e9),
      .help = "H: inner steps of a round."},
-    {.path = "strategy.subset",
-     .kind = KEY_SUBSET,
-     AT(strategy.subset),
-     .applies = has_subset,
+    {.path = "strategy.subset", .kind = KEY_SUBSET, AT(strategy.subset), .applies = has_subset,
      .needs = "a strategy that mixes a subset",
      .help = "Blocks that a subset mix carries: embedding, head, layer0, layer1.attention, norms, ..."},
 
-    {.path = "outer.name",
-     .kind = KEY_ENUM,
-     AT(outer.kind),
-     .choice = outer_choice,
-     .applies = has_outer,
-     .needs = "a strategy with an outer step",
-     .help = "Outer optimiser."},
-    {.path = "outer.lr",
-     .kind = KEY_NUMBER,
-     AT(outer.learning_rate),
-     FROM(0, 1e6),
-     .applies = has_outer,
-     .needs = "a strategy with an outer step",
-     .help = "Outer learning rate, alpha."},
-    {.path = "outer.momentum",
-     .kind = KEY_NUMBER,
-     AT(outer.momentum),
-     FROM(0, 1),
-     .applies = has_outer_momentum,
-     .needs = "outer nesterov or heavy_ball, and a strategy with an outer step",
-     .help = "Outer momentum, beta."},
+    {.path = "outer.name", .kind = KEY_ENUM, AT(outer.kind), .choice = outer_choice, .applies = has_outer,
+     .needs = "a strategy with an outer step", .help = "Outer optimiser."},
+    {.path = "outer.lr", .kind = KEY_NUMBER, AT(outer.learning_rate), FROM(0, 1e6), .applies = has_outer,
+     .needs = "a strategy with an outer step", .help = "Outer learning rate, alpha."},
+    {.path = "outer.momentum", .kind = KEY_NUMBER, AT(outer.momentum), FROM(0, 1), .applies = has_outer_momentum,
+     .needs = "outer nesterov or heavy_ball, and a strategy with an outer step", .help = "Outer momentum, beta."},
 
-    {.path = "evaluate.every",
-     .kind = KEY_INTEGER,
-     AT(evaluate.every),
-     FROM(1, 1e9),
-     WORD("last", 0),
+    {.path = "evaluate.every", .kind = KEY_INTEGER, AT(evaluate.every), FROM(1, 1e9), WORD("last", 0),
      .help = "Rounds between evaluations; the last round always is; `last` = only that."},
-    {.path = "evaluate.tokens",
-     .kind = KEY_COUNT,
-     AT(evaluate.tokens),
-     FROM(1, 1e12),
+    {.path = "evaluate.tokens", .kind = KEY_COUNT, AT(evaluate.tokens), FROM(1, 1e12),
      .help = "Validation tokens for the perplexities."},
-    {.path = "evaluate.js_tokens",
-     .kind = KEY_COUNT,
-     AT(evaluate.js_tokens),
-     FROM(1, 1e9),
-     WORD("off", 0),
+    {.path = "evaluate.js_tokens", .kind = KEY_COUNT, AT(evaluate.js_tokens), FROM(1, 1e9), WORD("off", 0),
      .help = "Tokens of the held-out batch for the Jensen-Shannon distance."},
 
-    {.path = "seed", .kind = KEY_SEED, AT(seed), .help = "Seed of everything random; with seeds, the first."},
-    {.path = "seeds",
-     .kind = KEY_SEEDS,
-     FROM(1, 1e6),
-     .alias = true,
+    {.path = "seed", .kind = KEY_SEED, AT(seed), FROM(0, SEED_MAX), .help = "Seed of everything random; with seeds, the first."},
+    {.path = "seeds", .kind = KEY_SEEDS, FROM(1, 1e6), .alias = true,
      .help = "How many seeds to play: seed, seed + 1, ..."},
-    {.path = "backend",
-     .kind = KEY_NAME,
-     CHARS(backend),
-     .choice = backend_choice,
+    {.path = "backend", .kind = KEY_NAME, CHARS(backend), .choice = backend_choice,
      .help = "Which implementation computes; auto = the best that works here."},
 
-    PLANNED("cluster.regions"),
-    PLANNED("cluster.trace"),
-    PLANNED("cluster.jitter"),
-    PLANNED("cluster.stragglers"),
-    PLANNED("cluster.outages"),
-    PLANNED("cluster.crashes"),
-    PLANNED("cluster.link.regions"),
-    PLANNED("cluster.link.trunk"),
-    PLANNED("cluster.link.trunks"),
-    PLANNED("cluster.link.trace"),
-    PLANNED("cluster.link.loss"),
-    PLANNED("cluster.link.efficiency"),
-    PLANNED("cluster.compute.measured"),
-    PLANNED("cluster.compute.jitter"),
-    PLANNED("cluster.compute.stragglers"),
-    PLANNED("cluster.failures.outages"),
-    PLANNED("cluster.failures.crashes"),
-    PLANNED("train.optimizer.rank"),
-    PLANNED("train.optimizer.omega"),
-    PLANNED("train.optimizer.mu"),
-    PLANNED("train.optimizer.projection"),
-    PLANNED("train.optimizer.error_feedback"),
-    PLANNED("train.optimizer.rotate"),
-    PLANNED("train.optimizer.lift"),
-    PLANNED("strategy.W1"),
-    PLANNED("strategy.W2"),
-    PLANNED("strategy.failures"),
+    PLANNED("cluster.regions"), PLANNED("cluster.trace"), PLANNED("cluster.jitter"), PLANNED("cluster.stragglers"),
+    PLANNED("cluster.outages"), PLANNED("cluster.crashes"), PLANNED("cluster.link.regions"),
+    PLANNED("cluster.link.trunk"), PLANNED("cluster.link.trunks"), PLANNED("cluster.link.trace"),
+    PLANNED("cluster.link.loss"), PLANNED("cluster.link.efficiency"), PLANNED("cluster.compute.measured"),
+    PLANNED("cluster.compute.jitter"), PLANNED("cluster.compute.stragglers"), PLANNED("cluster.failures.outages"),
+    PLANNED("cluster.failures.crashes"), PLANNED("train.optimizer.rank"), PLANNED("train.optimizer.omega"),
+    PLANNED("train.optimizer.mu"), PLANNED("train.optimizer.projection"), PLANNED("train.optimizer.error_feedback"),
+    PLANNED("train.optimizer.rotate"), PLANNED("train.optimizer.lift"), PLANNED("strategy.W1"),
+    PLANNED("strategy.W2"), PLANNED("strategy.failures"),
 };
+// clang-format on
 
 #define KEYS ((int32_t)(sizeof keys / sizeof keys[0]))
 
@@ -489,130 +254,22 @@ int32_t key_find(const char *path) {
     return -1;
 }
 
-/* Whether `path` lies below `section`. */
-static bool lies_in(const char *path, const char *section, size_t length) {
+bool key_lies_in(const char *path, const char *section, size_t length) {
     return length == 0 || (strncmp(path, section, length) == 0 && path[length] == '.');
 }
 
 bool key_is_section(const char *path) {
     for (int32_t i = 0; i < KEYS; i++)
-        if (lies_in(keys[i].path, path, strlen(path))) return true;
+        if (key_lies_in(keys[i].path, path, strlen(path))) return true;
     return false;
 }
 
 bool key_in_list(const char *path, const char *list) {
     while (list && *list) {
         size_t length = strcspn(list, " ");
-        if ((strncmp(path, list, length) == 0 && path[length] == '\0') || lies_in(path, list, length)) return true;
+        if ((strncmp(path, list, length) == 0 && path[length] == '\0') || key_lies_in(path, list, length)) return true;
         list += length;
         list += strspn(list, " ");
     }
-    return false;
-}
-
-/* ---- did you mean ---- */
-
-#define MAX_SIBLINGS 64
-
-/* The names that may stand directly in `section`, each once. */
-static int32_t siblings_of(const char *section, char names[][KEY_MAX_PATH]) {
-    int32_t count = 0;
-    size_t skip = section[0] ? strlen(section) + 1 : 0;
-    for (int32_t i = 0; i < KEYS; i++) {
-        if (!lies_in(keys[i].path, section, strlen(section)) || keys[i].kind == KEY_UNSUPPORTED) continue;
-        const char *rest = keys[i].path + skip;
-        char name[KEY_MAX_PATH];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(rest, "."), rest);
-        bool known = false;
-        for (int32_t j = 0; j < count; j++) known = known || strcmp(names[j], name) == 0;
-        if (!known && count < MAX_SIBLINGS) memcpy(names[count++], name, sizeof name);
-    }
-    if (!section[0]) snprintf(names[count++], KEY_MAX_PATH, "grid");
-    return count;
-}
-
-const char *key_nearest(const char *section, const char *word, char *buffer, size_t size) {
-    char names[MAX_SIBLINGS + 1][KEY_MAX_PATH];
-    const char *candidates[MAX_SIBLINGS + 1];
-    int32_t count = siblings_of(section, names);
-    for (int32_t i = 0; i < count; i++) candidates[i] = names[i];
-    const char *nearest = text_nearest(word, candidates, (size_t)count);
-    if (!nearest) return NULL;
-    snprintf(buffer, size, "%s", nearest);
-    return buffer;
-}
-
-/* ---- descriptions ---- */
-
-const char *key_kind_help(enum key_kind kind) {
-    switch (kind) {
-    case KEY_DURATION:
-        return "a duration, such as 20 ms";
-    case KEY_BANDWIDTH:
-    case KEY_RATE:
-        return "a rate, such as 100 Mbps";
-    case KEY_COUNT:
-        return "a count, such as 4M";
-    case KEY_SEEDS:
-    case KEY_SEED:
-    case KEY_INTEGER:
-        return "a whole number";
-    case KEY_NUMBER:
-        return "a number, such as 3e-3";
-    case KEY_FRACTION:
-        return "a fraction, such as 5% or 0.05";
-    case KEY_FLOPS:
-        return "arithmetic per second, such as 312 TFLOP/s";
-    case KEY_BOOLEAN:
-        return "true or false";
-    case KEY_ENUM:
-    case KEY_NAME:
-    case KEY_PRESET:
-    case KEY_STRATEGY:
-        return "a name";
-    case KEY_TEXT:
-        return "text";
-    case KEY_FILE:
-        return "a path";
-    case KEY_PROGRAM:
-        return "a list of operations, such as [inner H, mix2 outer_gradient global, outer]";
-    case KEY_SUBSET:
-        return "a list of block names, such as [embedding, head, layer0]";
-    case KEY_BETAS:
-        return "two numbers, such as [0.9, 0.95]";
-    case KEY_UNSUPPORTED:
-        return "nothing in this version";
-    }
-    return "";
-}
-
-static char *describe_bounds(const struct key *key, char *buffer, size_t size) {
-    const char *from = key->above_minimum ? "above " : "";
-    if (key->kind == KEY_DURATION)
-        snprintf(buffer, size, key->minimum > 0 ? "above 0 s" : "0 s or more");
-    else if (key->maximum > 0)
-        snprintf(buffer, size, "%s%.7g to %.7g", from, key->minimum, key->maximum);
-    else
-        buffer[0] = '\0';
-    return buffer;
-}
-
-char *key_describe_range(const struct key *key, char *buffer, size_t size) {
-    describe_bounds(key, buffer, size);
-    size_t used = strlen(buffer);
-    const char *name;
-    for (int32_t i = 0; key->choice && (name = key->choice(i)) && used < size; i++) {
-        snprintf(buffer + used, size - used, "%s%s", used ? ", " : "", name);
-        used += strlen(buffer + used);
-    }
-    if (key->word && used < size) snprintf(buffer + used, size - used, "%s%s", used ? ", or " : "", key->word);
-    return buffer;
-}
-
-bool key_name_is_planned(const char *path, const char *name) {
-    static const char *const optimizers[] = {"lordo", "ldadam", "galore", "qhm"};
-    if (strcmp(path, "train.optimizer.name") != 0) return false;
-    for (size_t i = 0; i < sizeof optimizers / sizeof optimizers[0]; i++)
-        if (strcasecmp(optimizers[i], name) == 0) return true;
     return false;
 }

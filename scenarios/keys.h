@@ -58,6 +58,7 @@ bool key_is_section(const char *path); /* "cluster.link"; "" is the whole file *
 /* The nearest name to `word` among what may stand in `section`, or NULL. Holds until the next call on this thread's
  * buffer: buffer has room for a path. */
 const char *key_nearest(const char *section, const char *word, char *buffer, size_t size);
+bool key_lies_in(const char *path, const char *section, size_t length); /* path is below section[0..length) */
 /* Whether the row is one of the paths in the blank-separated list, or lies in a section that is. */
 bool key_in_list(const char *path, const char *list);
 /* "a duration, such as 20 ms": what a value of the row looks like. */

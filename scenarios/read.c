@@ -34,8 +34,8 @@ struct scenario {
     char file[PATH_MAX];   /* as errors name it */
     char folder[PATH_MAX]; /* absolute */
     char default_name[64];
-    char name[64];      /* of the first cell */
-    bool from_set_only; /* overrides changed the file: its own idle keys are no fault */
+    char name[64];   /* of the first cell */
+    bool overridden; /* by --set: then idle keys of the file are no fault */
     int64_t cell_count;
     int32_t *cells;         /* [cell_count] numbers in the grid */
     struct held_cell *held; /* [CELLS_HELD] */
@@ -110,7 +110,7 @@ static enum status read_override(struct scenario *scenario, const char *override
     snprintf(path, sizeof path, "%.*s", (int)(equals - override), override);
     struct yaml *yaml =
         yaml_parse(equals + 1, strlen(equals + 1), &(struct yaml_origin){.file = "", .set = path}, error);
-    if (!yaml) return error && error->status != STATUS_OK ? error->status : STATUS_INPUT;
+    if (!yaml) return error->status;
     TRY(keep(scenario, yaml, error));
     return apply_override(scenario, path, yaml_root(yaml), error);
 }
@@ -130,19 +130,17 @@ static enum status settle_seeds(struct scenario *scenario, int32_t seeds, struct
 
 /* ---- cells ---- */
 
-/* Without the simulator's check when check is false: it may allocate, so it may fail where the rest cannot. */
-static enum status resolve(const struct scenario *scenario, int64_t number, struct sim_def *def, struct usage *usage,
-                           bool check, struct error *error) {
-    struct settings settings = scenario->base;
-    uint64_t seed_step = 0;
-    grid_lay_over(&scenario->grid, number, &settings, &seed_step);
-    const struct resolve_context context = {
-        .folder = scenario->folder, .file = scenario->file, .name = scenario->default_name};
-    enum status status = resolve_cell(&settings, &context, seed_step, def, usage, error);
-    return status == STATUS_OK && check ? resolve_check(&settings, &context, def, error) : status;
+static struct resolve_context context_of(const struct scenario *scenario) {
+    return (struct resolve_context){.folder = scenario->folder, .file = scenario->file, .name = scenario->default_name};
 }
 
-/* Says which cell of a grid a fault is in. */
+static struct settings settings_of(const struct scenario *scenario, int64_t number, uint64_t *seed_step) {
+    struct settings settings = scenario->base;
+    grid_lay_over(&scenario->grid, number, &settings, seed_step);
+    return settings;
+}
+
+/* A value is at fault where it stands; that values do not go together is a fault of the cell, which is named. */
 static enum status blame_cell(const struct scenario *scenario, int64_t number, enum status status,
                               struct error *error) {
     if (status != STATUS_INPUT || scenario->grid.axes.count == 0) return status;
@@ -151,6 +149,15 @@ static enum status blame_cell(const struct scenario *scenario, int64_t number, e
     snprintf(error->message + used, sizeof error->message - used, " (in the cell %s)",
              grid_label(&scenario->grid, number, label, sizeof label));
     return status;
+}
+
+static enum status resolve(const struct scenario *scenario, int64_t number, struct sim_def *def, struct usage *usage,
+                           struct error *error) {
+    uint64_t seed_step = 0;
+    const struct settings settings = settings_of(scenario, number, &seed_step);
+    const struct resolve_context context = context_of(scenario);
+    TRY(resolve_cell(&settings, &context, seed_step, def, usage, error));
+    return blame_cell(scenario, number, resolve_check(&settings, &context, def, error), error);
 }
 
 struct cell_name {
@@ -173,7 +180,7 @@ static enum status resolve_all(struct scenario *scenario, int64_t count, struct 
                                struct error *error) {
     struct sim_def def;
     for (int64_t i = 0; i < count; i++) {
-        TRY(blame_cell(scenario, i, resolve(scenario, i, &def, usage, true, error), error));
+        TRY(resolve(scenario, i, &def, usage, error));
         TRY(scenario_hash(&def, names[i].hex, error));
         names[i].number = (int32_t)i;
     }
@@ -205,7 +212,7 @@ static enum status check_usage(const struct scenario *scenario, const struct usa
     for (int32_t row = 0; row < key_count(); row++) {
         if (!usage->idle[row] || usage->effective[row]) continue;
         const struct yaml_node *node = any_node(scenario, row);
-        if (scenario->from_set_only && !node->origin->set) continue;
+        if (scenario->overridden && !node->origin->set) continue;
         return yaml_key_error(node, error, key_at(row)->path, "has no effect here; it needs %s", key_at(row)->needs);
     }
     return STATUS_OK;
@@ -227,7 +234,7 @@ static enum status find_cells(struct scenario *scenario, struct error *error) {
 static enum status read_all(struct scenario *scenario, const char *path, const char *const *overrides,
                             int32_t override_count, int32_t seeds, struct error *error) {
     TRY(read_document(scenario, path, error));
-    scenario->from_set_only = override_count > 0;
+    scenario->overridden = override_count > 0;
     for (int32_t i = 0; i < override_count; i++) TRY(read_override(scenario, overrides[i], error));
     TRY(settle_seeds(scenario, seeds, error));
     return find_cells(scenario, error);
@@ -280,7 +287,10 @@ static const struct held_cell *hold(const struct scenario *scenario, int64_t cel
     assert(cell >= 0 && cell < scenario->cell_count);
     struct held_cell *held = &scenario->held[cell % CELLS_HELD];
     if (held->cell == cell + 1) return held;
-    enum status status = resolve(scenario, scenario->cells[cell], &held->def, NULL, false, NULL);
+    uint64_t seed_step = 0;
+    const struct settings settings = settings_of(scenario, scenario->cells[cell], &seed_step);
+    const struct resolve_context context = context_of(scenario);
+    enum status status = resolve_cell(&settings, &context, seed_step, &held->def, NULL, NULL);
     assert(status == STATUS_OK); /* it was when the scenario was read */
     (void)status;
     write_label(scenario, scenario->cells[cell], held);

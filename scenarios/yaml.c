@@ -340,10 +340,12 @@ enum status yaml_read_file(const char *path, struct yaml **yaml, struct error *e
     struct text contents = {0};
     char *bytes = NULL;
     size_t length = 0;
+    *yaml = NULL;
     error_clear(error);
     if (strcmp(path, "-") == 0) {
-        TRY(read_stdin(&contents, error));
-        *yaml = yaml_parse(text_get(&contents), contents.length, &(struct yaml_origin){.file = "stdin"}, error);
+        enum status status = read_stdin(&contents, error);
+        if (status == STATUS_OK)
+            *yaml = yaml_parse(text_get(&contents), contents.length, &(struct yaml_origin){.file = "stdin"}, error);
         text_clear(&contents);
     } else {
         TRY(text_read_file(path, YAML_MAX_BYTES, &bytes, &length, error));
