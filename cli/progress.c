@@ -83,9 +83,10 @@ void progress_end_cell(struct progress *progress, const char *outcome, const str
     if (!isnan(summary->last.perplexity))
         snprintf(perplexity, sizeof perplexity, "perplexity %#.4g, ", summary->last.perplexity);
     erase_line(progress);
-    fprintf(stderr, "[%lld/%lld] %s: %s, %d rounds, virtual %s, %sutilization %.1f %% (%.1f s)\n",
+    fprintf(stderr, "[%lld/%lld] %s: %s, %d round%s, virtual %s, %sutilization %.1f %% (%.1f s)\n",
             (long long)progress->cell + 1, (long long)progress->cells, progress->name, outcome, summary->rounds,
-            virtual_time, perplexity, 100 * summary->utilization, now - progress->cell_started_s);
+            summary->rounds == 1 ? "" : "s", virtual_time, perplexity, 100 * summary->utilization,
+            now - progress->cell_started_s);
 }
 
 void progress_warning(struct progress *progress, const char *text) {
