@@ -1,6 +1,7 @@
 /* thinwire run SCENARIO...: every cell played, stored, summed up and drawn. */
 #include "cli.h"
 #include "play.h"
+#include "seeds.h"
 #include "table.h"
 
 #include "base/pool.h"
@@ -179,6 +180,7 @@ static enum status summarise(struct play *play, const struct run_options *option
         table_print_json(rows, count);
     else
         table_print(rows, count, isatty(STDOUT_FILENO) ? terminal_columns(stdout, 100) : INT_MAX);
+    if (!options->json && seeds_repeated(rows, count)) seeds_print(rows, count);
     alloc_free(rows);
     if (options->no_plot || interrupt_signal()) return STATUS_OK;
     bool on_terminal = !options->json;

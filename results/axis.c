@@ -13,15 +13,15 @@ struct axis_range axis_make(double low, double high, bool log, double minimum, d
     struct axis_range range = {.log = log && low > 0 && high / low >= 3};
     double a = range.log ? log10(low) : low, b = range.log ? log10(high) : high;
     double extra = b > a ? room * (b - a) : a != 0 ? 0.1 * fabs(a) : 1;
-    range.low = range.log ? pow(10, a - extra) : a - extra;
-    range.high = range.log ? pow(10, b + extra) : b + extra;
+    range.low = range.log ? pow(10, fmax(a - extra, -307)) : a - extra;
+    range.high = range.log ? pow(10, fmin(b + extra, 308)) : b + extra;
     range.low = fmax(range.low, fmin(minimum, low));
     range.high = fmin(range.high, fmax(maximum, high));
     return range;
 }
 
 double axis_position(const struct axis_range *range, double value) {
-    if (range->log) return log(value / range->low) / log(range->high / range->low);
+    if (range->log) return (log(value) - log(range->low)) / (log(range->high) - log(range->low));
     return (value - range->low) / (range->high - range->low);
 }
 
@@ -33,7 +33,7 @@ static const struct {
 } log_tics[] = {{0.75, 9, {1, 1.5, 2, 2.5, 3, 4, 5, 6, 8}}, {1.3, 6, {1, 2, 3, 4, 6, 8}}, {2.6, 3, {1, 2, 5}}};
 
 static void append_log_tics(struct text *body, const char *name, const struct axis_range *range, bool numbers) {
-    double decades = log10(range->high / range->low);
+    double decades = log10(range->high) - log10(range->low);
     size_t row = 0;
     const size_t rows = sizeof log_tics / sizeof log_tics[0];
     while (row < rows && decades > log_tics[row].decades) row++;

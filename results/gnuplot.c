@@ -27,7 +27,7 @@ static int start(const char *directory, char *const arguments[], int complaints,
     return code;
 }
 
-/* Keeps the beginning of what the child writes and reads on to its end, so that the child never waits. */
+/* Reads to the end, so that the child never waits, and keeps the end. */
 static void collect(int descriptor, char *text, size_t size) {
     char chunk[512];
     size_t length = 0;
@@ -35,9 +35,13 @@ static void collect(int descriptor, char *text, size_t size) {
         ssize_t count = read(descriptor, chunk, sizeof chunk);
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) break;
-        size_t kept = (size_t)count < size - 1 - length ? (size_t)count : size - 1 - length;
-        memcpy(text + length, chunk, kept);
-        length += kept;
+        for (ssize_t i = 0; i < count; i++) {
+            if (length == size - 1) {
+                memmove(text, text + size / 2, length - size / 2);
+                length -= size / 2;
+            }
+            text[length++] = chunk[i];
+        }
     }
     text[length] = '\0';
 }

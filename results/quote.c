@@ -21,32 +21,31 @@ static size_t sequence_length(const unsigned char *at) {
     return 0;
 }
 
+/* Whether the byte means something within a double-quoted gnuplot string. */
+static bool is_special(unsigned char byte) { return strchr("\"\\`'$@;#{}", byte) != NULL; }
+
 static void append_quoted(struct text *script, const char *value, const char *percent) {
-    text_append_bytes(script, "'", 1);
+    text_append_bytes(script, "\"", 1);
     for (const unsigned char *at = (const unsigned char *)value; *at;) {
         size_t length = sequence_length(at);
         if (length == 0)
             text_append_bytes(script, "?", 1);
         else if (*at < 0x20 || *at == 0x7F)
             text_append_bytes(script, " ", 1);
-        else if (*at == '\'')
-            text_append_bytes(script, "''", 2);
         else if (*at == '%')
             text_append(script, "%s", percent);
+        else if (is_special(*at))
+            text_append(script, "\\%03o", *at);
         else
             text_append_bytes(script, (const char *)at, length);
         at += length ? length : 1;
     }
-    text_append_bytes(script, "'", 1);
+    text_append_bytes(script, "\"", 1);
 }
 
-void quote_append(struct text *script, const char *value) {
-    append_quoted(script, value, "%");
-}
+void quote_append(struct text *script, const char *value) { append_quoted(script, value, "%"); }
 
-void quote_append_tic(struct text *script, const char *value) {
-    append_quoted(script, value, "%%");
-}
+void quote_append_tic(struct text *script, const char *value) { append_quoted(script, value, "%%"); }
 
 double quote_width(const char *value, double size) {
     double ems = 0;

@@ -40,6 +40,7 @@ NODISCARD enum status store_finish_run(struct store *store, int64_t run_id, enum
 struct run_row {
     int64_t run_id;
     char scenario[64], strategy[48], status[16], reason[256];
+    char label[512]; /* of the cell: "cluster.link.bandwidth=100 Mbps seed=2" */
     int64_t seed;
     int32_t workers, inner_steps, rounds;
     double bandwidth_bps, latency_s, failure_rate;

@@ -9,7 +9,7 @@
 static const char select_runs[] =
     "SELECT run_id, scenario, strategy, status, reason, seed, workers, inner_steps, rounds, bandwidth_bps, latency_s, "
     "failure_rate, virtual_seconds, utilization, perplexity, perplexity_worst, perplexity_average_model, "
-    "perplexity_floor, js_distance, l2_consensus, bytes_sent, bytes_lost, tokens, wall_seconds FROM v_run "
+    "perplexity_floor, js_distance, l2_consensus, bytes_sent, bytes_lost, tokens, wall_seconds, label FROM v_run "
     "WHERE ?1 IS NULL OR run_id IN (SELECT value FROM json_each(?1)) ORDER BY run_id";
 
 static void read_row(sqlite3_stmt *statement, struct run_row *row) {
@@ -29,6 +29,7 @@ static void read_row(sqlite3_stmt *statement, struct run_row *row) {
         &row->perplexity_floor, &row->js_distance, &row->l2_consensus,     &row->bytes_sent,
         &row->bytes_lost,       &row->tokens,      &row->wall_seconds};
     for (size_t i = 0; i < sizeof reals / sizeof reals[0]; i++) *reals[i] = database_real(statement, column++);
+    snprintf(row->label, sizeof row->label, "%s", database_text(statement, column++));
 }
 
 /* "[1,5,7]" */

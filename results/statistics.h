@@ -1,6 +1,6 @@
-/* Means over seeds and how far to trust them. Private to results/. */
-#ifndef STATISTICS_H
-#define STATISTICS_H
+/* Means over seeds and how far to trust them. */
+#ifndef RESULTS_STATISTICS_H
+#define RESULTS_STATISTICS_H
 
 #include <stdint.h>
 
