@@ -19,7 +19,7 @@ struct data_def {
     char path[1024];      /* text: a file; shards: a glob pattern */
     int64_t tokens;       /* synthetic: length of the corpus */
     uint64_t source_seed; /* synthetic: the language and its text. Apart from the run's seed, so that seeds vary
-                               the training, not the task */
+                             the training, not the task */
     double validation;    /* fraction of windows held out, spread over the corpus; 0 < validation < 1 */
     double non_iid_alpha; /* 0 = workers draw alike; else Dirichlet(alpha) shares of topics or regions of the corpus */
 };
@@ -55,7 +55,7 @@ void data_validation_batch(const struct data *data, int64_t first, int32_t seque
 
 /* Mean nats per token that the best predictor knowing the source would reach on the first `windows` validation windows
  * (each window read alone, from its first token): the synthetic language's forward filter, exact. NAN where the source
- * is not known. */
+ * is not known. Of all functions here only this one is for one thread at a time: the filter is part of `data`. */
 double data_entropy_floor(const struct data *data, int64_t windows);
 
 /* Which file, which window (for tests and `data inspect`): an identifier of the window behind a training sequence. */

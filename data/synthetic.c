@@ -6,33 +6,22 @@
 #include <math.h>
 #include <string.h>
 
-enum { TOPICS = 4, CLASSES = 8, CONTEXTS = TOPICS * CLASSES, WORDS = 1024, LONGEST = 10 };
+enum {
+    TOPICS = SYNTHETIC_TOPICS,
+    CLASSES = SYNTHETIC_CLASSES,
+    CONTEXTS = SYNTHETIC_CONTEXTS,
+    WORDS = SYNTHETIC_WORDS,
+};
 static const double STAY = 0.95;
 
-struct word {
-    uint8_t letters[LONGEST]; /* the space included */
-    int32_t length;
-    int32_t class_index;
-};
-
-struct synthetic {
-    uint64_t seed;
-    struct word words[WORDS];
-    double probability[CONTEXTS][WORDS];
-    double cumulative[CONTEXTS][WORDS];
-    double stationary[CONTEXTS]; /* of the contexts at the start of a word */
-    /* the filter: (topic, word, letters already seen of it) with the weight of being there */
-    struct hypothesis {
-        int16_t topic, word, position;
-        double weight;
-    } hypotheses[TOPICS * WORDS * LONGEST];
-    int32_t count;
-};
+double synthetic_topic_step(int32_t from, int32_t to) {
+    return (1 - STAY) / TOPICS + (to == from ? STAY : 0);
+}
 
 /* ---- making the language ---- */
 
 /* Letters by a fixed first-order speller, so that words look alike without being alike. */
-static void spell(struct word *word, struct rng *rng) {
+static void spell(struct synthetic_word *word, struct rng *rng) {
     static const char vowels[] = "aeiou", consonants[] = "bcdfghklmnprstvw";
     word->length = 2 + (int32_t)rng_below(rng, 4) + (int32_t)rng_below(rng, 3);
     bool vowel = rng_below(rng, 3) == 0;
@@ -45,7 +34,7 @@ static void spell(struct word *word, struct rng *rng) {
     word->letters[word->length++] = ' ';
 }
 
-static bool spelled_before(const struct synthetic *source, int32_t count, const struct word *word) {
+static bool spelled_before(const struct synthetic *source, int32_t count, const struct synthetic_word *word) {
     for (int32_t i = 0; i < count; i++)
         if (source->words[i].length == word->length &&
             memcmp(source->words[i].letters, word->letters, (size_t)word->length) == 0)
@@ -96,13 +85,13 @@ static void step_contexts(const struct synthetic *source, const double *now, dou
         for (int32_t w = 0; w < WORDS; w++)
             to_class[source->words[w].class_index] += now[c] * source->probability[c][w];
         for (int topic = 0; topic < TOPICS; topic++) {
-            double keep = (1 - STAY) / TOPICS + (topic == c / CLASSES ? STAY : 0);
+            double keep = synthetic_topic_step(c / CLASSES, topic);
             for (int k = 0; k < CLASSES; k++) next[topic * CLASSES + k] += keep * to_class[k];
         }
     }
 }
 
-/* Power iteration; contraction by at least STAY a step, so 1000 steps leave 1e-22. */
+/* Power iteration. Topics start out even, as they are in the end, and classes forget theirs within a few words. */
 static void find_stationary(struct synthetic *source) {
     double now[CONTEXTS], next[CONTEXTS];
     for (int c = 0; c < CONTEXTS; c++) now[c] = 1.0 / CONTEXTS;
@@ -146,79 +135,20 @@ static int32_t draw(const double *cumulative, int32_t count, double u) {
     return low;
 }
 
-void synthetic_write(const struct synthetic *source, uint8_t *text, int64_t count) {
+void synthetic_write(const struct synthetic *source, uint8_t *text, int64_t count, uint8_t *topics, int64_t stride) {
     struct rng rng = rng_stream(source->seed, RNG_DATA_SOURCE, 1, 0);
     double cumulative[CONTEXTS], running = 0;
     for (int c = 0; c < CONTEXTS; c++) cumulative[c] = running += source->stationary[c];
     int32_t context = draw(cumulative, CONTEXTS, rng_uniform(&rng) * running);
+    int64_t topics_left = topics ? count / stride : 0, next_middle = stride / 2;
     for (int64_t done = 0; done < count;) {
-        const struct word *word = &source->words[draw(source->cumulative[context], WORDS, rng_uniform(&rng))];
+        const struct synthetic_word *word = &source->words[draw(source->cumulative[context], WORDS, rng_uniform(&rng))];
         int64_t fits = count - done < word->length ? count - done : word->length;
+        int32_t topic = context / CLASSES;
         memcpy(text + done, word->letters, (size_t)fits);
         done += fits;
-        int32_t topic = context / CLASSES;
+        for (; topics_left > 0 && next_middle < done; topics_left--, next_middle += stride) *topics++ = (uint8_t)topic;
         if (rng_uniform(&rng) >= STAY) topic = (int32_t)rng_below(&rng, TOPICS);
         context = topic * CLASSES + word->class_index;
     }
-}
-
-/* ---- the forward filter ---- */
-
-static void suppose(struct synthetic *source, int topic, int32_t word, int32_t position, double weight) {
-    source->hypotheses[source->count++] = (struct hypothesis){(int16_t)topic, (int16_t)word, (int16_t)position, weight};
-}
-
-/* p(topic, word) for contexts with the given probabilities at the start of a word. */
-static double word_probability(const struct synthetic *source, const double *contexts, int topic, int32_t word) {
-    double sum = 0;
-    for (int k = 0; k < CLASSES; k++)
-        sum += contexts[topic * CLASSES + k] * source->probability[topic * CLASSES + k][word];
-    return sum;
-}
-
-/* The window may begin anywhere: every letter of a word is as likely as the word. */
-static void begin_anywhere(struct synthetic *source) {
-    source->count = 0;
-    for (int topic = 0; topic < TOPICS; topic++)
-        for (int32_t w = 0; w < WORDS; w++) {
-            double weight = word_probability(source, source->stationary, topic, w);
-            for (int32_t i = 0; i < source->words[w].length; i++) suppose(source, topic, w, i, weight);
-        }
-}
-
-/* Keeps the hypotheses whose next letter is `letter`, one letter further on; words that end start new ones. Returns
- * p(letter); weights sum to 1 afterwards. */
-static double observe(struct synthetic *source, uint8_t letter) {
-    double total = 0, matching = 0, ended[CONTEXTS] = {0};
-    int32_t count = source->count;
-    source->count = 0;
-    for (int32_t i = 0; i < count; i++) {
-        struct hypothesis h = source->hypotheses[i];
-        const struct word *word = &source->words[h.word];
-        total += h.weight;
-        if (word->letters[h.position] != letter) continue;
-        matching += h.weight;
-        if (h.position + 1 < word->length) {
-            suppose(source, h.topic, h.word, h.position + 1, h.weight);
-            continue;
-        }
-        for (int topic = 0; topic < TOPICS; topic++)
-            ended[topic * CLASSES + word->class_index] +=
-                h.weight * ((1 - STAY) / TOPICS + (topic == h.topic ? STAY : 0));
-    }
-    if (letter == ' ') /* only whole words end with it, so nothing was kept */
-        for (int topic = 0; topic < TOPICS; topic++)
-            for (int32_t w = 0; w < WORDS; w++) suppose(source, topic, w, 0, word_probability(source, ended, topic, w));
-    for (int32_t i = 0; i < source->count; i++) source->hypotheses[i].weight /= matching;
-    return matching / total;
-}
-
-double synthetic_surprise(struct synthetic *source, const uint8_t *text, int64_t count) {
-    double sum = 0;
-    begin_anywhere(source);
-    for (int64_t t = 0; t < count; t++) {
-        double p = observe(source, text[t]);
-        if (t > 0) sum -= log(p);
-    }
-    return sum;
 }

@@ -5,12 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEADER_INTS = 256, MAGIC_UINT16 = 20240520, MAGIC_UINT32 = 20240801 };
+enum { HEADER_INTS = 256, HEADER_BYTES = 1024, MAGIC_UINT16 = 20240520, MAGIC_UINT32 = 20240801 };
 
 void tokens_close(struct tokens *tokens) {
     for (int32_t i = 0; i < tokens->piece_count; i++) {
@@ -46,6 +47,8 @@ static enum status map_file(const char *path, struct tokens_piece *piece, struct
     if (reason) return error_at(error, STATUS_INPUT, path, 0, 0, "%s", reason);
     piece->mapping = mapping;
     piece->mapping_bytes = (size_t)info.st_size;
+    piece->device = info.st_dev;
+    piece->inode = info.st_ino;
     piece->first = mapping;
     piece->count = info.st_size;
     return STATUS_OK;
@@ -76,30 +79,48 @@ enum status tokens_take(struct tokens *tokens, uint8_t *bytes, int64_t count, st
 
 /* ---- shards ---- */
 
-/* Skips the header, if there is one, and finds the width of a token. */
-static enum status read_header(const char *path, struct tokens_piece *piece, int32_t *width, struct error *error) {
-    int32_t header[3] = {0};
-    size_t bytes = piece->mapping_bytes, header_bytes = HEADER_INTS * sizeof(int32_t);
-    if (bytes >= sizeof header) memcpy(header, piece->mapping, sizeof header);
-    bool known = header[0] == MAGIC_UINT16 || header[0] == MAGIC_UINT32;
-    *width = known && header[0] == MAGIC_UINT32 ? 4 : 2;
-    if (!known) {
-        if (bytes % 2)
-            return error_at(error, STATUS_INPUT, path, 0, 0, "%zu bytes are no whole number of uint16 tokens", bytes);
-        piece->count = (int64_t)(bytes / 2);
-        return STATUS_OK;
-    }
-    if (bytes < header_bytes)
-        return error_at(error, STATUS_INPUT, path, 0, 0, "the header is cut off at %zu of %zu bytes", bytes,
-                        header_bytes);
-    int32_t version = *width == 4 ? 7 : 1;
+/* A file of bare tokens does not begin with two numbers and a thousand zeros; a header of another kind does. */
+static bool is_strange_header(const int32_t *header) {
+    for (int i = 3; i < HEADER_INTS; i++)
+        if (header[i] != 0) return false;
+    return header[0] != 0 || header[1] != 0 || header[2] != 0;
+}
+
+static enum status check_header(const char *path, const int32_t *header, int32_t width, size_t bytes,
+                                struct error *error) {
+    int32_t version = width == 4 ? 7 : 1;
+    size_t content = bytes - HEADER_BYTES;
     if (header[1] != version)
         return error_at(error, STATUS_INPUT, path, 0, 0, "version %d at offset 4; %d is needed", header[1], version);
-    if (header[2] <= 0 || (uint64_t)header[2] * (uint64_t)*width != bytes - header_bytes)
-        return error_at(error, STATUS_INPUT, path, 0, 0, "the header at offset 8 says %d tokens, the file holds %lld",
-                        header[2], (long long)((bytes - header_bytes) / (size_t)*width));
-    piece->first = (const char *)piece->mapping + header_bytes;
-    piece->count = header[2];
+    if (header[2] <= 0 || (uint64_t)header[2] * (uint64_t)width != content)
+        return error_at(error, STATUS_INPUT, path, 0, 0,
+                        "%d tokens said at offset 8; the %zu bytes after the header make %zu of %d bytes", header[2],
+                        content, content / (size_t)width, width);
+    return STATUS_OK;
+}
+
+/* Skips the header, if there is one, and finds the width of a token. */
+static enum status read_header(const char *path, struct tokens_piece *piece, int32_t *width, struct error *error) {
+    int32_t header[HEADER_INTS] = {0};
+    size_t bytes = piece->mapping_bytes;
+    memcpy(header, piece->mapping, bytes < HEADER_BYTES ? bytes : HEADER_BYTES);
+    *width = header[0] == MAGIC_UINT32 ? 4 : 2;
+    if (header[0] == MAGIC_UINT16 || header[0] == MAGIC_UINT32) {
+        if (bytes < HEADER_BYTES)
+            return error_at(error, STATUS_INPUT, path, 0, 0, "the header is cut off at %zu of %d bytes", bytes,
+                            HEADER_BYTES);
+        TRY(check_header(path, header, *width, bytes, error));
+        piece->first = (const char *)piece->mapping + HEADER_BYTES;
+        piece->count = header[2];
+        return STATUS_OK;
+    }
+    if (bytes >= HEADER_BYTES && is_strange_header(header))
+        return error_at(error, STATUS_INPUT, path, 0, 0,
+                        "magic %d at offset 0; %d (uint16), %d (uint32) or tokens without a header are needed",
+                        header[0], MAGIC_UINT16, MAGIC_UINT32);
+    if (bytes % 2)
+        return error_at(error, STATUS_INPUT, path, 0, 0, "%zu bytes are no whole number of uint16 tokens", bytes);
+    piece->count = (int64_t)(bytes / 2);
     return STATUS_OK;
 }
 
@@ -117,30 +138,51 @@ static enum status check_ids(const char *path, const struct tokens_piece *piece,
     return STATUS_OK;
 }
 
-static enum status open_shard(struct tokens *tokens, const char *path, int32_t vocab, struct error *error) {
-    struct tokens_piece *piece = &tokens->pieces[tokens->piece_count];
-    int32_t width;
-    TRY(map_file(path, piece, error));
+/* Tokens taken twice could be trained on and held out. */
+static enum status check_new(const struct tokens *tokens, char *const *paths, int32_t index, struct error *error) {
+    const struct tokens_piece *piece = &tokens->pieces[index];
+    for (int32_t i = 0; i < index; i++)
+        if (tokens->pieces[i].inode == piece->inode && tokens->pieces[i].device == piece->device)
+            return error_at(error, STATUS_INPUT, paths[index], 0, 0, "the same file as '%s'; each is needed once",
+                            paths[i]);
+    return STATUS_OK;
+}
+
+static enum status open_shard(struct tokens *tokens, char *const *paths, int32_t vocab, struct error *error) {
+    int32_t index = tokens->piece_count, width;
+    struct tokens_piece *piece = &tokens->pieces[index];
+    TRY(map_file(paths[index], piece, error));
     tokens->piece_count++; /* from here on tokens_close() unmaps it */
-    TRY(read_header(path, piece, &width, error));
+    TRY(check_new(tokens, paths, index, error));
+    TRY(read_header(paths[index], piece, &width, error));
     if (tokens->width != 0 && tokens->width != width)
-        return error_at(error, STATUS_INPUT, path, 0, 0, "tokens of %d bytes, the shards before have %d", width,
+        return error_at(error, STATUS_INPUT, paths[index], 0, 0, "tokens of %d bytes; the shards before have %d", width,
                         tokens->width);
     tokens->width = width;
-    return check_ids(path, piece, width, vocab, error);
+    return check_ids(paths[index], piece, width, vocab, error);
+}
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 enum status tokens_open_shards(struct tokens *tokens, const char *pattern, int32_t vocab, struct error *error) {
     glob_t found;
-    int result = glob(pattern, 0, NULL, &found); /* sorted by name */
-    if (result != 0) {
-        globfree(&found);
-        return error_at(error, STATUS_INPUT, pattern, 0, 0, "no file matches; a glob pattern of .bin shards is needed");
+    int result = glob(pattern, GLOB_NOSORT | GLOB_ERR, NULL, &found); /* glob() would sort by the locale */
+    enum status status = STATUS_OK;
+    if (result == GLOB_NOSPACE)
+        status = error_at(error, STATUS_MEMORY, pattern, 0, 0, "no memory for the names of the shards");
+    else if (result == GLOB_ABORTED)
+        status = error_at(error, STATUS_INPUT, pattern, 0, 0, "a directory is missing or cannot be read");
+    else if (result != 0)
+        status = error_at(error, STATUS_INPUT, pattern, 0, 0, "no file matches; a glob pattern of shards is needed");
+    if (result == 0) {
+        qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, compare_names);
+        status = make_pieces(tokens, found.gl_pathc, error);
+        for (size_t i = 0; i < found.gl_pathc && status == STATUS_OK; i++)
+            status = open_shard(tokens, found.gl_pathv, vocab, error);
+        if (status != STATUS_OK) tokens_close(tokens);
     }
-    enum status status = make_pieces(tokens, found.gl_pathc, error);
-    for (size_t i = 0; i < found.gl_pathc && status == STATUS_OK; i++)
-        status = open_shard(tokens, found.gl_pathv[i], vocab, error);
     globfree(&found);
-    if (status != STATUS_OK) tokens_close(tokens);
     return status;
 }

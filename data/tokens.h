@@ -1,14 +1,21 @@
-/* A read-only sequence of tokens in one or several pieces (files), 1, 2 or 4 bytes each. */
+/* A read-only sequence of tokens in one or several pieces (files), 1, 2 or 4 bytes each, memory-mapped or owned.
+ *
+ * Opening reads shards once from end to end, to check every id. A file must not shrink while it is mapped.
+ */
 #ifndef TOKENS_H
 #define TOKENS_H
 
 #include "data.h"
+
+#include <sys/types.h>
 
 struct tokens_piece {
     const void *first; /* the first token */
     int64_t count;
     void *mapping; /* munmap() it; NULL when `owned` */
     size_t mapping_bytes;
+    dev_t device; /* of a mapped file */
+    ino_t inode;
     void *owned; /* alloc_free() it */
 };
 
@@ -20,8 +27,9 @@ struct tokens {
 
 /* Bytes of a UTF-8 (or any) file. STATUS_INPUT for a missing or empty one. */
 NODISCARD enum status tokens_open_text(struct tokens *tokens, const char *path, struct error *error);
-/* .bin shards by glob, in the order of their names: llm.c (magic 20240520, uint16), its Llama-3 variant (magic
- * 20240801, uint32), or headerless uint16 as nanoGPT writes. Every id is checked against vocab. */
+/* .bin shards by glob, in the order of their names, byte by byte: llm.c (magic 20240520, uint16), its Llama-3 variant
+ * (magic 20240801, uint32), or headerless uint16 as nanoGPT writes. STATUS_INPUT, with file, offset and value: no
+ * match, a broken header, a token >= vocab, shards of different widths, one file by two names. */
 NODISCARD enum status tokens_open_shards(struct tokens *tokens, const char *pattern, int32_t vocab,
                                          struct error *error);
 /* Takes over `bytes` (from alloc). */

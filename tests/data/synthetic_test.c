@@ -1,4 +1,4 @@
-/* The synthetic language and its exact entropy floor. */
+/* The synthetic language: the same for a seed, its text what its formulas say. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,107 +11,168 @@
 #include "base/alloc.h"
 #include "synthetic.h"
 
-enum { COUNT = 400000 };
+enum { COUNT = 1000000 };
+
+static struct synthetic *source;
+static uint8_t *text;
+
+static int setup(void **state) {
+    struct error error;
+    (void)state;
+    source = synthetic_create(1, &error);
+    text = alloc_zero(COUNT, 1, "test", &error);
+    if (!source || !text) return 1;
+    synthetic_write(source, text, COUNT, NULL, 0);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    alloc_free(text);
+    synthetic_free(source);
+    return 0;
+}
 
 /* A text and its prefix agree, and another seed writes another language. */
 static void test_same_seed(void **state) {
-    static uint8_t a[2000], b[1000];
+    static uint8_t prefix[1003];
     struct error error;
-    struct synthetic *one = synthetic_create(1, &error), *two = synthetic_create(2, &error);
+    struct synthetic *same = synthetic_create(1, &error), *other = synthetic_create(2, &error);
     (void)state;
-    synthetic_write(one, a, 2000);
-    synthetic_write(one, b, 1000);
-    assert_memory_equal(a, b, 1000);
-    synthetic_write(two, b, 1000);
-    assert_true(memcmp(a, b, 1000) != 0);
-    synthetic_free(one);
-    synthetic_free(two);
+    synthetic_write(same, prefix, sizeof prefix, NULL, 0);
+    assert_memory_equal(text, prefix, sizeof prefix);
+    synthetic_write(other, prefix, sizeof prefix, NULL, 0);
+    assert_true(memcmp(text, prefix, sizeof prefix) != 0);
+    synthetic_free(same);
+    synthetic_free(other);
 }
 
-/* p(next | past) over all 256 bytes sums to 1 at every place: each is got from the surprise of the text with that byte.
- */
-static void test_filter_is_a_distribution(void **state) {
-    static uint8_t text[40];
-    struct error error;
-    struct synthetic *source = synthetic_create(3, &error);
+static void test_probabilities_sum_to_one(void **state) {
+    double stationary = 0, step = 0;
     (void)state;
-    synthetic_write(source, text, sizeof text);
-    for (int at = 1; at < 30; at += 4) {
-        double before = synthetic_surprise(source, text, at), sum = 0;
-        uint8_t kept = text[at];
-        for (int letter = 0; letter < 256; letter++) {
-            text[at] = (uint8_t)letter;
-            double surprise = synthetic_surprise(source, text, at + 1) - before;
-            if (isfinite(surprise)) sum += exp(-surprise);
-        }
-        text[at] = kept;
-        assert_true(fabs(sum - 1) < 1e-9);
+    for (int c = 0; c < SYNTHETIC_CONTEXTS; c++) {
+        double sum = 0;
+        for (int w = 0; w < SYNTHETIC_WORDS; w++) sum += source->probability[c][w];
+        assert_true(fabs(sum - 1) < 1e-12);
+        stationary += source->stationary[c];
     }
-    synthetic_free(source);
+    for (int to = 0; to < SYNTHETIC_TOPICS; to++) step += synthetic_topic_step(2, to);
+    assert_true(fabs(stationary - 1) < 1e-12);
+    assert_true(fabs(step - 1) < 1e-12);
 }
 
-/* The floor is a mean of exact log probabilities, so over long texts it approaches the entropy rate from above, and no
- * n-gram model fitted to the same text may be better: bigrams and trigrams are clearly worse. Counting a text with
- * itself flatters the n-gram by about parameters / tokens nats; at 27^3 possible trigrams and 4e5 tokens that is under
- * 0.03. */
-static void test_floor_is_below_ngrams(void **state) {
-    static double trigram[27][27][27], bigram[27][27];
-    struct error error;
-    uint8_t *text = alloc_zero(COUNT, 1, "test", &error);
-    struct synthetic *source = synthetic_create(1, &error);
+/* One more word leaves pi as it is; written from the definition, not from the code that found it. */
+static void test_stationary(void **state) {
     (void)state;
-    synthetic_write(source, text, COUNT);
-    double floor = 0;
-    for (int64_t at = 0; at + 65 <= 65 * 400; at += 65) floor += synthetic_surprise(source, text + at, 65);
-    floor /= 64 * 400;
-    for (int64_t i = 2; i < COUNT; i++) {
-        int a = text[i - 2] == ' ' ? 26 : text[i - 2] - 'a', b = text[i - 1] == ' ' ? 26 : text[i - 1] - 'a',
-            c = text[i] == ' ' ? 26 : text[i] - 'a';
-        trigram[a][b][c]++;
-        bigram[b][c]++;
+    for (int to = 0; to < SYNTHETIC_CONTEXTS; to++) {
+        double sum = 0;
+        for (int from = 0; from < SYNTHETIC_CONTEXTS; from++)
+            for (int w = 0; w < SYNTHETIC_WORDS; w++)
+                if (source->words[w].class_index == to % SYNTHETIC_CLASSES)
+                    sum += source->stationary[from] * source->probability[from][w] *
+                           synthetic_topic_step(from / SYNTHETIC_CLASSES, to / SYNTHETIC_CLASSES);
+        assert_true(fabs(sum - source->stationary[to]) < 1e-13);
     }
-    double two = 0, three = 0;
-    for (int a = 0; a < 27; a++)
-        for (int b = 0; b < 27; b++) {
-            double rows[2] = {0};
-            for (int c = 0; c < 27; c++) rows[0] += trigram[a][b][c], rows[1] += bigram[b][c];
-            for (int c = 0; c < 27; c++) {
-                if (trigram[a][b][c] > 0) three -= trigram[a][b][c] / COUNT * log(trigram[a][b][c] / rows[0]);
-                if (a == 0 && bigram[b][c] > 0) two -= bigram[b][c] / COUNT * log(bigram[b][c] / rows[1]);
-            }
-        }
-    assert_true(floor > 0.5);
-    assert_true(three > floor + 0.3); /* words, topics and classes are worth more than a trigram sees */
-    assert_true(two > three + 0.3);
-    synthetic_free(source);
-    alloc_free(text);
 }
 
-/* More context never makes the ideal predictor worse on average. */
-static void test_context_helps(void **state) {
-    static uint8_t text[64 * 300];
-    struct error error;
-    struct synthetic *source = synthetic_create(1, &error);
-    double by_place[64] = {0};
+/* No two words share a spelling, and only the last letter of one is a space: the filter relies on both. */
+static void test_lexicon(void **state) {
     (void)state;
-    synthetic_write(source, text, sizeof text);
-    for (int w = 0; w < 300; w++) {
-        double before = 0;
-        for (int t = 2; t <= 64; t += 31) {
-            double now = synthetic_surprise(source, text + 64 * w, t);
-            by_place[t - 1] += now - before;
-            before = now;
-        }
+    for (int a = 0; a < SYNTHETIC_WORDS; a++) {
+        const struct synthetic_word *word = &source->words[a];
+        assert_in_range(word->length, 3, SYNTHETIC_LONGEST);
+        assert_ptr_equal(memchr(word->letters, ' ', (size_t)word->length), word->letters + word->length - 1);
+        for (int b = 0; b < a; b++) assert_true(memcmp(word, &source->words[b], SYNTHETIC_LONGEST) != 0);
     }
-    /* mean surprise of letter 1, letters 2-32, letters 33-63 */
-    double first = by_place[1] / 300, early = by_place[32] / (300 * 31), late = by_place[63] / (300 * 31);
-    assert_true(first > early && early > late);
-    synthetic_free(source);
+}
+
+/* Words are as frequent as pi and p say. For a word of probability p among n the count has variance n p (1 - p), times
+ * a factor for topics that persist: a word of one topic alone has p / TOPICS outside its topic, and the topic's share
+ * has 1 / (1 - STAY) = 20 times 2 the variance of free draws. 6 standard deviations with the factor 40. */
+static void test_frequencies(void **state) {
+    static double times[SYNTHETIC_WORDS];
+    double words = 0;
+    (void)state;
+    for (int64_t at = 0; at < COUNT;) {
+        const uint8_t *end = memchr(text + at, ' ', (size_t)(COUNT - at));
+        if (!end) break;
+        int64_t length = end - (text + at) + 1;
+        int w = 0;
+        while (w < SYNTHETIC_WORDS &&
+               (source->words[w].length != length || memcmp(source->words[w].letters, text + at, (size_t)length) != 0))
+            w++;
+        assert_in_range(w, 0, SYNTHETIC_WORDS - 1); /* nothing but words of the lexicon */
+        times[w]++;
+        words++;
+        at += length;
+    }
+    for (int w = 0; w < SYNTHETIC_WORDS; w++) {
+        double p = 0;
+        for (int c = 0; c < SYNTHETIC_CONTEXTS; c++) p += source->stationary[c] * source->probability[c][w];
+        double deviation = sqrt(40 * words * p * (1 - p));
+        if (fabs(times[w] - words * p) > 6 * deviation + 3)
+            fail_msg("word %d: %g times, expected %g, deviation %g", w, times[w], words * p, deviation);
+    }
+}
+
+/* ln of p(word | topic) over the stationary contexts of the topic. */
+static double log_probability(int topic, int w) {
+    double p = 0, sum = 0;
+    for (int c = topic * SYNTHETIC_CLASSES; c < (topic + 1) * SYNTHETIC_CLASSES; c++) {
+        p += source->stationary[c] * source->probability[c][w];
+        sum += source->stationary[c];
+    }
+    return log(p / sum);
+}
+
+/* By how much w is likelier under the topic than, on average, under the others, in nats. */
+static double evidence(int topic, int w) {
+    double others = 0;
+    for (int other = 0; other < SYNTHETIC_TOPICS; other++) others += other == topic ? 0 : log_probability(other, w);
+    return log_probability(topic, w) - others / (SYNTHETIC_TOPICS - 1);
+}
+
+/* The word around a byte of the text. */
+static int word_at(int64_t at) {
+    int64_t first = at, end = at;
+    int w = 0;
+    while (first > 0 && text[first - 1] != ' ') first--;
+    while (text[end] != ' ') end++;
+    size_t length = (size_t)(end - first + 1);
+    while (memcmp(source->words[w].letters, text + first, length) != 0) w++;
+    return w;
+}
+
+/* The topic told for a stretch is that of its middle: the words there speak for it as much as the tables say (a byte
+ * lies in a word in proportion to its length). 15384 stretches know the mean to about 0.01. */
+static void test_topics(void **state) {
+    enum { STRIDE = 65, STRETCHES = COUNT / STRIDE };
+    static uint8_t topics[STRETCHES], again[COUNT];
+    int64_t times[SYNTHETIC_TOPICS] = {0};
+    double got = 0, expected = 0, letters = 0;
+    (void)state;
+    synthetic_write(source, again, COUNT, topics, STRIDE);
+    assert_memory_equal(again, text, COUNT); /* asking changes nothing */
+    for (int64_t i = 0; i < STRETCHES; i++) {
+        got += evidence(topics[i], word_at(i * STRIDE + STRIDE / 2)) / STRETCHES;
+        times[topics[i]]++;
+    }
+    for (int topic = 0; topic < SYNTHETIC_TOPICS; topic++)
+        for (int w = 0; w < SYNTHETIC_WORDS; w++) {
+            double weight = exp(log_probability(topic, w)) * source->words[w].length;
+            expected += weight * evidence(topic, w);
+            letters += weight;
+        }
+    expected /= letters;
+    assert_true(expected > 0.2);
+    assert_true(fabs(got - expected) < 0.05);
+    for (int topic = 0; topic < SYNTHETIC_TOPICS; topic++) assert_in_range(times[topic], STRETCHES / 5, STRETCHES / 3);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_seed), cmocka_unit_test(test_filter_is_a_distribution),
-        cmocka_unit_test(test_floor_is_below_ngrams), cmocka_unit_test(test_context_helps)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+        cmocka_unit_test(test_same_seed),   cmocka_unit_test(test_probabilities_sum_to_one),
+        cmocka_unit_test(test_stationary),  cmocka_unit_test(test_lexicon),
+        cmocka_unit_test(test_frequencies), cmocka_unit_test(test_topics)};
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

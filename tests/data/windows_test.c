@@ -1,207 +1,93 @@
-/* How windows are dealt: nobody shares one, nothing held out leaks, orders are functions of their arguments. */
+/* Division into training and held-out windows, and the permutations that need no memory. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/alloc.h"
-#include "data/data.h"
+#include "windows.h"
 
-enum { LENGTH = 16 };
-
-static struct data *open_data(int64_t tokens, int32_t workers, double validation, double alpha, uint64_t seed) {
-    struct data_def def = data_default();
-    struct error error = {0};
-    def.tokens = tokens;
-    def.validation = validation;
-    def.non_iid_alpha = alpha;
-    struct data *data = data_create(&def, workers, LENGTH, 256, seed, &error);
-    if (!data) print_error("%s\n", error.message);
-    assert_non_null(data);
-    return data;
-}
-
-/* Over one epoch every training window belongs to exactly one worker, once, but for those left out. */
-static void check_epoch(struct data *data, int32_t workers, int64_t windows) {
-    struct error error;
-    uint8_t *owner = alloc_zero((size_t)windows, 1, "test", &error);
-    int64_t used = 0;
-    for (int32_t m = 0; m < workers; m++)
-        for (int64_t i = 0; i < data_worker_windows(data, m); i++) {
-            int64_t id = data_window_id(data, m, i);
-            assert_in_range(id, 0, windows - 1);
-            assert_int_equal(owner[id], 0);
-            owner[id] = 1;
-            used++;
+/* Every window is of one kind, once; both kinds come in order; the share is met. */
+static void test_division(void **state) {
+    static const double fractions[] = {0.05, 0.1, 0.3, 1.0 / 3, 0.4, 0.5, 0.6, 0.95, 0.000001, 0.999999};
+    static const int64_t counts[] = {1, 2, 19, 20, 21, 58, 1000, 65537};
+    static uint8_t kind[65537];
+    (void)state;
+    for (size_t f = 0; f < sizeof fractions / sizeof fractions[0]; f++)
+        for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+            struct windows windows = windows_divide(counts[c], fractions[f]);
+            int64_t before = -1;
+            memset(kind, 0, sizeof kind);
+            assert_int_equal(windows.held_out, counts[c] * llround(fractions[f] * 1e6) / 1000000);
+            assert_int_equal(windows.held_out + windows.training, counts[c]);
+            for (int64_t i = 0; i < windows.held_out; i++) {
+                int64_t window = windows_held_out(&windows, i);
+                assert_true(window > before && window < counts[c]);
+                kind[before = window]++;
+            }
+            before = -1;
+            for (int64_t i = 0; i < windows.training; i++) {
+                int64_t window = windows_training(&windows, i);
+                assert_true(window > before && window < counts[c]);
+                kind[before = window]++;
+            }
+            for (int64_t i = 0; i < counts[c]; i++) assert_int_equal(kind[i], 1);
         }
-    for (int64_t i = 0; i < data_validation_windows(data); i++) {
-        int64_t id = data_validation_window_id(data, i);
-        assert_int_equal(owner[id], 0); /* no worker's, and held out once */
-        owner[id] = 2;
-        used++;
-    }
-    assert_int_equal(used + data_unused_windows(data), windows);
-    alloc_free(owner);
 }
 
-static void test_windows_are_dealt_once(void **state) {
-    static const struct {
-        int32_t workers;
-        double validation, alpha;
-    } cases[] = {{1, 0.05, 0}, {3, 0.05, 0}, {8, 0.1, 0}, {7, 0.5, 0}, {64, 0.05, 0}, {4, 0.05, 1.0}, {8, 0.05, 0.1}};
-    const int64_t tokens = 100003;
+/* Of any stretch of 1000 windows, 0.3 of them are held out, give or take one. */
+static void test_even_spread(void **state) {
+    struct windows windows = windows_divide(100000, 0.3);
+    static int32_t held[100];
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct data *data = open_data(tokens, cases[i].workers, cases[i].validation, cases[i].alpha, 9);
-        check_epoch(data, cases[i].workers, tokens / (LENGTH + 1));
-        data_free(data);
-    }
+    for (int64_t i = 0; i < windows.held_out; i++) held[windows_held_out(&windows, i) / 1000]++;
+    for (int i = 0; i < 100; i++) assert_in_range(held[i], 299, 301);
 }
 
-/* The second epoch has the same windows in another order. */
-static void test_epochs(void **state) {
-    struct data *data = open_data(50000, 2, 0.05, 0, 1);
-    int64_t count = data_worker_windows(data, 0), same = 0, sum[2] = {0};
+/* Sizes past what 32 bits hold: a trillion windows. */
+static void test_large(void **state) {
+    struct windows windows = windows_divide(INT64_C(1000000000000), 0.05);
     (void)state;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t first = data_window_id(data, 0, i), second = data_window_id(data, 0, count + i);
-        same += first == second;
-        sum[0] += first * first;
-        sum[1] += second * second;
-    }
-    assert_true(sum[0] == sum[1]);
-    assert_true(same < count / 10);
-    data_free(data);
+    assert_int_equal(windows.held_out, INT64_C(50000000000));
+    assert_int_equal(windows_held_out(&windows, windows.held_out - 1), INT64_C(999999999999));
+    assert_int_equal(windows_training(&windows, windows.training - 1), INT64_C(999999999998));
 }
 
-/* The held-out set is one and the same for every seed and number of workers. */
-static void test_validation_is_fixed(void **state) {
-    int32_t first[2 * LENGTH], other[2 * LENGTH];
-    struct data *a = open_data(50000, 2, 0.05, 0, 1), *b = open_data(50000, 5, 0.05, 0.5, 77);
+static void test_permutations(void **state) {
+    static const int64_t counts[] = {1, 2, 3, 4, 5, 16, 17, 63, 64, 65, 1000, 4096, 4097};
+    static uint8_t seen[4097];
     (void)state;
-    assert_int_equal(data_validation_windows(a), data_validation_windows(b));
-    for (int64_t i = 0; i < data_validation_windows(a); i++) {
-        data_validation_batch(a, i, 1, first, first + LENGTH);
-        data_validation_batch(b, i, 1, other, other + LENGTH);
-        assert_memory_equal(first, other, sizeof first);
-    }
-    data_free(a);
-    data_free(b);
-}
-
-/* A batch is its sequences, however they are asked for; targets are the tokens shifted by one. */
-static void test_batches(void **state) {
-    int32_t whole[4 * LENGTH], whole_targets[4 * LENGTH], one[LENGTH], one_targets[LENGTH];
-    struct data *data = open_data(50000, 3, 0.05, 0, 1);
-    (void)state;
-    for (int64_t step = 0; step < 400; step += 37) {
-        data_batch(data, 2, step, 4, 0, 4, whole, whole_targets);
-        for (int32_t i = 0; i < 4; i++) {
-            data_batch(data, 2, step, 4, i, 1, one, one_targets);
-            assert_memory_equal(one, whole + i * LENGTH, sizeof one);
-            assert_memory_equal(one_targets, whole_targets + i * LENGTH, sizeof one);
-            for (int32_t t = 0; t + 1 < LENGTH; t++) assert_int_equal(one[t + 1], one_targets[t]);
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++)
+        for (uint64_t key = 0; key < 20; key++) {
+            memset(seen, 0, sizeof seen);
+            for (int64_t i = 0; i < counts[c]; i++) {
+                int64_t to = windows_permute(key, counts[c], i);
+                assert_in_range(to, 0, counts[c] - 1);
+                assert_int_equal(seen[to]++, 0);
+            }
         }
-    }
-    data_free(data);
 }
 
-/* Seeds give other orders; the number of the seed changes nothing else. */
-static void test_seeds(void **state) {
-    struct data *a = open_data(50000, 3, 0.05, 0, 1), *b = open_data(50000, 3, 0.05, 0, 2),
-                *again = open_data(50000, 3, 0.05, 0, 1);
-    int64_t same = 0;
+/* Over many keys every index goes everywhere equally often: chi-squared of 100 x 100 cells with 99^2 degrees of freedom
+ * has mean 9801 and standard deviation sqrt(2 * 9801) = 140. */
+static void test_permutations_are_even(void **state) {
+    enum { COUNT = 100, KEYS = 20000 };
+    static double times[COUNT][COUNT];
+    double chi_squared = 0, expected = (double)KEYS / COUNT;
     (void)state;
-    for (int64_t i = 0; i < 200; i++) {
-        same += data_window_id(a, 1, i) == data_window_id(b, 1, i);
-        assert_int_equal(data_window_id(a, 1, i), data_window_id(again, 1, i));
-    }
-    assert_true(same < 20);
-    assert_string_equal(data_identity(a), data_identity(b));
-    data_free(a);
-    data_free(b);
-    data_free(again);
-}
-
-/* Small concentrations give workers unlike shares of the corpus. */
-static void test_non_iid(void **state) {
-    struct data *even = open_data(200000, 4, 0.05, 1000, 1), *skewed = open_data(200000, 4, 0.05, 0.05, 1);
-    int64_t most_even = 0, most_skewed = 0, windows = 200000 / (LENGTH + 1);
-    (void)state;
-    /* windows of the first 64th of the corpus, by worker */
-    for (int32_t m = 0; m < 4; m++) {
-        int64_t count[2] = {0};
-        for (int64_t i = 0; i < data_worker_windows(even, m); i++)
-            count[0] += data_window_id(even, m, i) < windows / 64;
-        for (int64_t i = 0; i < data_worker_windows(skewed, m); i++)
-            count[1] += data_window_id(skewed, m, i) < windows / 64;
-        if (count[0] > most_even) most_even = count[0];
-        if (count[1] > most_skewed) most_skewed = count[1];
-    }
-    assert_true(most_skewed > 2 * most_even);
-    data_free(even);
-    data_free(skewed);
-}
-
-static void test_refusals(void **state) {
-    static const struct {
-        int64_t tokens;
-        int32_t workers;
-        double validation, alpha;
-        int32_t vocab;
-        const char *expected;
-    } cases[] = {
-        {1000, 64, 0.05, 0, 256, "too few"},     {1000, 1, 0.01, 0, 256, "too few"},
-        {999, 1, 0.05, 0, 256, "data.tokens"},   {50000, 2, 0, 0, 256, "validation"},
-        {50000, 2, 0.6, 0, 256, "validation"},   {50000, 2, 0.05, -1, 256, "non_iid"},
-        {50000, 2, 0.05, 0, 255, "model.vocab"},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct data_def def = data_default();
-        struct error error = {0};
-        def.tokens = cases[i].tokens;
-        def.validation = cases[i].validation;
-        def.non_iid_alpha = cases[i].alpha;
-        int64_t before = alloc_live_blocks();
-        assert_null(data_create(&def, cases[i].workers, LENGTH, cases[i].vocab, 1, &error));
-        assert_int_equal(error.status, STATUS_INPUT);
-        if (!strstr(error.message, cases[i].expected))
-            fail_msg("expected '%s' in: %s", cases[i].expected, error.message);
-        assert_int_equal(alloc_live_blocks(), before);
-    }
-}
-
-static void test_no_memory(void **state) {
-    bool made = false;
-    (void)state;
-    for (int n = 1; !made && n < 60; n++) {
-        struct data_def def = data_default();
-        struct error error = {0};
-        def.tokens = 20000;
-        def.non_iid_alpha = 1;
-        int64_t before = alloc_live_blocks();
-        alloc_fail_at(n, false);
-        struct data *data = data_create(&def, 2, LENGTH, 256, 1, &error);
-        alloc_fail_at(0, false);
-        made = data != NULL;
-        if (!made) assert_int_equal(error.status, STATUS_MEMORY);
-        data_free(data);
-        assert_int_equal(alloc_live_blocks(), before);
-    }
-    assert_true(made);
+    for (uint64_t key = 0; key < KEYS; key++)
+        for (int64_t i = 0; i < COUNT; i++) times[i][windows_permute(key * UINT64_C(0x9e3779b97f4a7c15), COUNT, i)]++;
+    for (int i = 0; i < COUNT; i++)
+        for (int j = 0; j < COUNT; j++) chi_squared += (times[i][j] - expected) * (times[i][j] - expected) / expected;
+    assert_true(fabs(chi_squared - 9801) < 6 * 140);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_windows_are_dealt_once),
-                                       cmocka_unit_test(test_epochs),
-                                       cmocka_unit_test(test_validation_is_fixed),
-                                       cmocka_unit_test(test_batches),
-                                       cmocka_unit_test(test_seeds),
-                                       cmocka_unit_test(test_non_iid),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_division), cmocka_unit_test(test_even_spread),
+                                       cmocka_unit_test(test_large), cmocka_unit_test(test_permutations),
+                                       cmocka_unit_test(test_permutations_are_even)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,6 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "base/text.h"
 #include "tokens.h"
 
 static char folder[] = "/tmp/shards_test.XXXXXX";
@@ -30,9 +29,11 @@ static int teardown(void **state) {
 
 static const char *write_file(const char *name, const void *bytes, size_t length) {
     static char path[128];
-    struct error error;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    assert_int_equal(text_write_file(path, bytes, length, &error), STATUS_OK);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
+    assert_int_equal(fclose(file), 0);
     return path;
 }
 
@@ -109,7 +110,15 @@ static void test_broken_shards(void **state) {
         {"header", 20240520, 1, 10, 10, 2, 900, 50257, "header"},
         {"negative", 20240520, 1, -5, 10, 2, 0, 50257, "-5"},
         {"vocabulary", 20240520, 1, 1000, 1000, 2, 0, 6993, "token 6993 at offset 3022"},
-        {"plain odd", 1, 1, 1, 10, 2, 1, 50257, "whole number"},
+        {"wide count", 20240801, 7, 500, 1000, 4, 0, 50257, "500"},
+        {"wide odd", 20240801, 7, 1000, 1000, 4, 2, 50257, "1000"},
+        {"wide version", 20240801, 1, 1000, 1000, 4, 0, 50257, "version 1"},
+        {"wide as narrow", 20240520, 1, 1000, 1000, 4, 0, 50257, "1000"},
+        {"only the magic", 20240520, 1, 10, 10, 2, 1040, 50257, "cut off at 4 of 1024"},
+        {"only the header", 20240520, 1, 10, 10, 2, 20, 50257, "10 tokens"},
+        {"no tokens", 20240520, 1, 0, 0, 2, 0, 50257, "0 tokens"},
+        {"other magic", 20240326, 1, 1000, 1000, 2, 0, 50257, "magic 20240326 at offset 0"},
+        {"bytes swapped", (int32_t)0x88d83401, 0x01000000, 0x0e803000, 1000, 2, 0, 65536, "magic"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -125,6 +134,64 @@ static void test_broken_shards(void **state) {
             fail_msg("%s: expected '%s' in: %s", cases[i].name, cases[i].expected, error.message);
         assert_int_equal(alloc_live_blocks(), before);
     }
+}
+
+static void expect(const char *pattern, int32_t vocab, const char *expected) {
+    struct tokens tokens;
+    struct error error = {0};
+    int64_t before = alloc_live_blocks();
+    if (tokens_open_shards(&tokens, pattern, vocab, &error) != STATUS_INPUT || !strstr(error.message, expected))
+        fail_msg("%s: expected '%s' in: %s", pattern, expected, error.message);
+    assert_int_equal(alloc_live_blocks(), before);
+}
+
+/* Bare tokens: nothing but their number and their ids can be wrong. */
+static void test_broken_bare_tokens(void **state) {
+    uint16_t ids[] = {1, 32767, 32768, 65535};
+    struct tokens tokens;
+    struct error error;
+    (void)state;
+    expect(write_file("odd.raw", ids, 7), 65536, "7 bytes are no whole number");
+    expect(write_file("one.raw", ids, 1), 65536, "1 bytes are no whole number");
+    expect(write_file("range.raw", ids, 8), 65535, "token 65535 at offset 6");
+    expect(write_file("range.raw", ids, 8), 32768, "token 32768 at offset 4");
+    assert_int_equal(tokens_open_shards(&tokens, write_file("good.raw", ids, 8), 65536, &error), STATUS_OK);
+    for (int i = 0; i < 4; i++) assert_int_equal(tokens_get(&tokens, &tokens.pieces[0], i), ids[i]);
+    tokens_close(&tokens);
+}
+
+/* Ids that do not fit 31 bits are not taken for small or negative ones. */
+static void test_large_ids(void **state) {
+    static int32_t bytes[256 + 3] = {20240801, 7, 3};
+    (void)state;
+    bytes[257] = INT32_MIN;
+    expect(write_file("large.bin", bytes, sizeof bytes), INT32_MAX, "token 2147483648 at offset 1028");
+    bytes[257] = -1;
+    expect(write_file("large.bin", bytes, sizeof bytes), INT32_MAX, "token 4294967295 at offset 1028");
+    bytes[257] = 128256;
+    expect(write_file("large.bin", bytes, sizeof bytes), 128256, "token 128256 at offset 1028");
+}
+
+/* What does not go together: widths, and one file by two names. */
+static void test_broken_sets(void **state) {
+    static uint8_t bytes[1 << 13];
+    char pattern[128], second[128];
+    const char *path;
+    (void)state;
+    write_file("mix1.set", bytes, make_shard(bytes, 20240520, 1, 10, 10, 2, 50));
+    write_file("mix2.set", bytes, make_shard(bytes, 20240801, 7, 10, 10, 4, 50));
+    snprintf(pattern, sizeof pattern, "%s/mix?.set", folder);
+    expect(pattern, 50, "tokens of 4 bytes");
+
+    path = write_file("twin1.set", bytes, make_shard(bytes, 20240520, 1, 10, 10, 2, 50));
+    snprintf(second, sizeof second, "%s/twin2.set", folder);
+    assert_int_equal(symlink(path, second), 0);
+    snprintf(pattern, sizeof pattern, "%s/twin?.set", folder);
+    expect(pattern, 50, "the same file as");
+
+    snprintf(pattern, sizeof pattern, "%s/none*.set", folder);
+    expect(pattern, 50, "no file matches");
+    expect("/nonexistent/*.bin", 50, "missing");
 }
 
 static void test_broken_files(void **state) {
@@ -159,8 +226,9 @@ static void test_random_damage(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats), cmocka_unit_test(test_order),
-                                       cmocka_unit_test(test_broken_shards), cmocka_unit_test(test_broken_files),
-                                       cmocka_unit_test(test_random_damage)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats),       cmocka_unit_test(test_order),
+                                       cmocka_unit_test(test_broken_shards), cmocka_unit_test(test_broken_bare_tokens),
+                                       cmocka_unit_test(test_large_ids),     cmocka_unit_test(test_broken_sets),
+                                       cmocka_unit_test(test_broken_files),  cmocka_unit_test(test_random_damage)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
