@@ -48,7 +48,8 @@ static double value_at(const struct map *map, int64_t across, int64_t up) {
     int64_t count = 0;
     for (int64_t i = 0; i < cells->count; i++) {
         const struct cell *cell = &cells->items[i];
-        if (cell->rank[map->across] != across || cell->rank[map->up] != up || !isfinite(cell->utilization.mean)) continue;
+        if (cell->rank[map->across] != across || cell->rank[map->up] != up || !isfinite(cell->utilization.mean))
+            continue;
         sum += 100 * cell->utilization.mean;
         count++;
     }

@@ -22,7 +22,9 @@ static size_t sequence_length(const unsigned char *at) {
 }
 
 /* Whether the byte means something within a double-quoted gnuplot string. */
-static bool is_special(unsigned char byte) { return strchr("\"\\`'$@;#{}", byte) != NULL; }
+static bool is_special(unsigned char byte) {
+    return strchr("\"\\`'$@;#{}", byte) != NULL;
+}
 
 static void append_quoted(struct text *script, const char *value, const char *percent) {
     text_append_bytes(script, "\"", 1);
@@ -43,9 +45,13 @@ static void append_quoted(struct text *script, const char *value, const char *pe
     text_append_bytes(script, "\"", 1);
 }
 
-void quote_append(struct text *script, const char *value) { append_quoted(script, value, "%"); }
+void quote_append(struct text *script, const char *value) {
+    append_quoted(script, value, "%");
+}
 
-void quote_append_tic(struct text *script, const char *value) { append_quoted(script, value, "%%"); }
+void quote_append_tic(struct text *script, const char *value) {
+    append_quoted(script, value, "%%");
+}
 
 double quote_width(const char *value, double size) {
     double ems = 0;
