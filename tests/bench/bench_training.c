@@ -1,9 +1,10 @@
-/* How fast inner steps are, as ratios within one run: against the matrix products they contain, and against the
- * processor's peak of fused multiply-adds.
+/* How fast inner steps are, as ratios within one run: against the matrix products they contain, and against what the
+ * processor can do at most.
  *
  * usage: bench_training PRESET REPLICAS THREADS SECONDS [BATCH]
- * Prints one line: tokens/s over all replicas, model FLOP/s (6 N per token), the share of the FMA peak, and step time
- * over the summed time of its matrix products.
+ * Prints one line of tokens/s over all replicas and per core-second (processor time, which a busy neighbour changes
+ * little), then the floating-point rates of the step's matrix products inside the step, alone, of one large product,
+ * and of multiply-adds in registers. Attention's products are not counted.
  */
 #include "base/pool.h"
 #include "base/rng.h"
@@ -15,10 +16,14 @@
 #include <string.h>
 #include <time.h>
 
-static double now_s(void) {
+static double clock_s(clockid_t clock) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static double now_s(void) {
+    return clock_s(CLOCK_MONOTONIC);
 }
 
 /* ---- the peak: independent multiply-adds in registers ---- */
@@ -63,12 +68,17 @@ static double product_s(int n, int in, int out) {
     return best;
 }
 
-/* Forward, both gradients, of every linear map; attention's products are not counted. */
-static double products_s(const struct llama_def *d, int batch) {
-    int n = batch * d->context, head = d->dim / d->heads;
-    double layer = product_s(n, d->dim, (d->heads + 2 * d->kv_heads) * head) + product_s(n, d->dim, d->dim) +
-                   product_s(n, d->dim, 2 * d->ffn) + product_s(n, d->ffn, d->dim);
-    return d->layers * layer + product_s(n, d->dim, d->vocab);
+/* Every linear map of the model: calls visit(inputs, outputs) and adds up what it returns. */
+static double each_linear(const struct llama_def *d, int n, double (*visit)(int n, int in, int out)) {
+    int head = d->dim / d->heads;
+    double layer = visit(n, d->dim, (d->heads + 2 * d->kv_heads) * head) + visit(n, d->dim, d->dim) +
+                   visit(n, d->dim, 2 * d->ffn) + visit(n, d->ffn, d->dim);
+    return d->layers * layer + visit(n, d->dim, d->vocab);
+}
+
+/* Forward and both gradients are three products. */
+static double product_flop(int n, int in, int out) {
+    return 6.0 * n * in * out;
 }
 
 /* ---- replicas ---- */
@@ -102,6 +112,41 @@ static float **vectors(const struct replicas *r, int32_t count, struct error *er
     return list;
 }
 
+static void make(struct replicas *r, const struct llama_def *def, int32_t replicas, int32_t threads) {
+    struct error error = {0};
+    if (backend_find("auto", &r->backend, &error) != STATUS_OK || !(r->model = llama_create(def, &error))) exit(1);
+    r->count = llama_parameters(r->model);
+    r->parameters = vectors(r, replicas, &error);
+    r->first = vectors(r, replicas, &error);
+    r->second = vectors(r, replicas, &error);
+    r->gradients = vectors(r, threads, &error);
+    r->compute = calloc((size_t)threads, sizeof(struct compute *));
+    for (int32_t t = 0; t < threads; t++)
+        if (!(r->compute[t] = compute_create(r->model, r->backend, r->batch, r->length, COMPUTE_TRAINING, &error)))
+            exit(1);
+    for (int32_t m = 0; m < replicas; m++) llama_initialize(r->model, r->backend, 1, r->parameters[m]);
+    r->tokens = calloc((size_t)(r->batch * r->length + 1), sizeof *r->tokens);
+    struct rng rng = rng_stream(1, RNG_TEST, 0, 0);
+    for (int32_t i = 0; i <= r->batch * r->length; i++) r->tokens[i] = (int32_t)rng_below(&rng, (uint32_t)def->vocab);
+}
+
+static void report(const char *preset, const struct llama_def *def, const struct replicas *r, int32_t replicas,
+                   int32_t threads, double wall_s, double core_s) {
+    int n = r->batch * r->length;
+    double steps = (double)r->steps * replicas, flop = each_linear(def, n, product_flop);
+    double peak = fma_peak_flops(), products = each_linear(def, n, product_s), large = product_s(512, 768, 768);
+    printf(
+        "%s: %.0f tokens/s with %d replicas on %d threads, %.0f per core-second; step %.3f ms of a core = %.2f x its "
+        "matrix products\n",
+        preset, steps * n / wall_s, replicas, threads, steps * n / core_s, core_s / steps * 1e3,
+        core_s / steps / products);
+    printf(
+        "  GFLOP/s of a core: %.1f in the step, %.1f its products alone, %.1f a large product, %.1f multiply-add peak; "
+        "the step reaches %.2f of the large product, %.2f of the peak\n",
+        1e-9 * flop * steps / core_s, 1e-9 * flop / products, 1e-9 * product_flop(512, 768, 768) / large, 1e-9 * peak,
+        flop * steps / core_s * large / product_flop(512, 768, 768), flop * steps / core_s / peak);
+}
+
 int main(int argc, char **argv) {
     struct error error = {0};
     struct llama_def def;
@@ -113,35 +158,15 @@ int main(int argc, char **argv) {
     double seconds = strtod(argv[4], NULL);
     struct replicas r = {.batch = argc > 5 ? (int32_t)strtol(argv[5], NULL, 10) : 8, .length = def.context};
     struct pool *pool = pool_create(threads, &error);
-    if (backend_find("openblas", &r.backend, &error) != STATUS_OK || !pool) return 1;
-    r.model = llama_create(&def, &error);
-    r.count = llama_parameters(r.model);
-    r.parameters = vectors(&r, replicas, &error);
-    r.first = vectors(&r, replicas, &error);
-    r.second = vectors(&r, replicas, &error);
-    r.gradients = vectors(&r, threads, &error);
-    r.compute = calloc((size_t)threads, sizeof(struct compute *));
-    for (int32_t t = 0; t < threads; t++)
-        r.compute[t] = compute_create(r.model, r.backend, r.batch, r.length, COMPUTE_TRAINING, &error);
-    for (int32_t m = 0; m < replicas; m++) llama_initialize(r.model, r.backend, 1, r.parameters[m]);
-    r.tokens = calloc((size_t)(r.batch * r.length + 1), sizeof *r.tokens);
-    struct rng rng = rng_stream(1, RNG_TEST, 0, 0);
-    for (int32_t i = 0; i <= r.batch * r.length; i++) r.tokens[i] = (int32_t)rng_below(&rng, (uint32_t)def.vocab);
-
-    double peak = fma_peak_flops(), products = products_s(&def, r.batch);
+    if (!pool) return 1;
+    make(&r, &def, replicas, threads);
     pool_run(pool, replicas, step, &r); /* warm */
-    double start = now_s();
+    double start = now_s(), core_start = clock_s(CLOCK_PROCESS_CPUTIME_ID);
     while (now_s() - start < seconds) {
         pool_run(pool, replicas, step, &r);
         r.steps++;
     }
-    double took = now_s() - start;
-    double tokens = (double)r.steps * replicas * r.batch * r.length;
-    double rate = tokens / took, step_s = took * threads / ((double)r.steps * replicas);
-    printf("%s: %.0f tokens/s with %d replicas on %d threads; model %.1f GFLOP/s = %.2f of the FMA peak (%.0f per "
-           "core); step %.3f ms = %.2f x its matrix products\n",
-           argv[1], rate, replicas, threads, 6e-9 * (double)r.count * rate,
-           6 * (double)r.count * rate / (peak * threads), peak * 1e-9, step_s * 1e3, step_s / products);
+    report(argv[1], &def, &r, replicas, threads, now_s() - start, clock_s(CLOCK_PROCESS_CPUTIME_ID) - core_start);
     pool_free(pool);
     return 0;
 }
