@@ -31,8 +31,9 @@ struct scenario {
     ARRAY(struct yaml *) documents; /* the file, then the overrides; nodes point into them */
     struct settings base;
     struct grid grid;
-    char file[PATH_MAX];   /* as errors name it */
-    char folder[PATH_MAX]; /* absolute */
+    char file[PATH_MAX];    /* as errors name it */
+    char folder[PATH_MAX];  /* absolute */
+    char current[PATH_MAX]; /* absolute */
     char default_name[64];
     char name[64];   /* of the first cell */
     bool overridden; /* by --set: then idle keys of the file are no fault */
@@ -43,11 +44,12 @@ struct scenario {
 
 /* ---- the file ---- */
 
-static void name_folder(struct scenario *scenario, const char *path) {
+static void name_folders(struct scenario *scenario, const char *path) {
     char folder[PATH_MAX];
     const char *slash = strcmp(path, "-") == 0 ? NULL : strrchr(path, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
     if (!realpath(folder, scenario->folder)) snprintf(scenario->folder, sizeof scenario->folder, "%s", ".");
+    if (!realpath(".", scenario->current)) snprintf(scenario->current, sizeof scenario->current, "%s", ".");
 }
 
 /* The file's name without folder and extension. */
@@ -73,7 +75,7 @@ static enum status keep(struct scenario *scenario, struct yaml *yaml, struct err
 static enum status read_document(struct scenario *scenario, const char *path, struct error *error) {
     bool standard_input = strcmp(path, "-") == 0;
     snprintf(scenario->file, sizeof scenario->file, "%s", standard_input ? "stdin" : path);
-    name_folder(scenario, path);
+    name_folders(scenario, path);
     name_scenario(scenario, path);
     struct yaml *yaml = NULL;
     TRY(yaml_read_file(path, &yaml, error));
@@ -131,7 +133,10 @@ static enum status settle_seeds(struct scenario *scenario, int32_t seeds, struct
 /* ---- cells ---- */
 
 static struct resolve_context context_of(const struct scenario *scenario) {
-    return (struct resolve_context){.folder = scenario->folder, .file = scenario->file, .name = scenario->default_name};
+    return (struct resolve_context){.folder = scenario->folder,
+                                    .current = scenario->current,
+                                    .file = scenario->file,
+                                    .name = scenario->default_name};
 }
 
 static struct settings settings_of(const struct scenario *scenario, int64_t number, uint64_t *seed_step) {

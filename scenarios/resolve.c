@@ -10,7 +10,7 @@ static const struct yaml_node *given(const struct settings *settings, const char
 }
 
 static enum status conflict(const struct settings *settings, const char *path, const char *other, struct error *error) {
-    return yaml_key_error(given(settings, path), error, path, "stands beside %s, which says the same; write one",
+    return yaml_key_error(given(settings, path), error, path, "stands beside %s, which decides the same; write one",
                           other);
 }
 
@@ -110,6 +110,7 @@ static void reset_idle_keys(const struct settings *settings, struct sim_def *def
 static enum status read_values(const struct settings *settings, const struct resolve_context *context,
                                struct sim_def *def, struct error *error) {
     const struct value_context values = {.folder = context->folder,
+                                         .current = context->current,
                                          .has_program = given(settings, "strategy.program") != NULL};
     enum corpus_kind written = def->data.corpus;
     for (int32_t row = 0; row < key_count(); row++) {

@@ -15,9 +15,10 @@ struct usage {
 };
 
 struct resolve_context {
-    const char *folder; /* of the scenario file, absolute */
-    const char *file;   /* as errors name it */
-    const char *name;   /* of a scenario that has none */
+    const char *folder;  /* of the scenario file, absolute */
+    const char *current; /* the process's folder, absolute */
+    const char *file;    /* as errors name it */
+    const char *name;    /* of a scenario that has none */
 };
 
 /* seed_step is added to the seed. usage may be NULL. Allocates nothing, so it fails with STATUS_INPUT only. */

@@ -114,10 +114,8 @@ static const struct yaml_node *node_of_row(const struct settings *settings, int3
     return NULL;
 }
 
-const struct yaml_node *settings_find_subject(const struct settings *settings, const char *message) {
-    static const char of_a_path[] = "abcdefghijklmnopqrstuvwxyz_.";
-    char path[KEY_MAX_PATH];
-    snprintf(path, sizeof path, "%.*s", (int)strspn(message, of_a_path), message);
+/* What is given for `path`: the key itself, one that decides it too, or else some key of its section. */
+static const struct yaml_node *node_of_path(const struct settings *settings, char *path) {
     while (path[0]) {
         int32_t row = key_find(path);
         const struct yaml_node *node = row >= 0 ? node_of_row(settings, row) : NULL;
@@ -127,6 +125,20 @@ const struct yaml_node *settings_find_subject(const struct settings *settings, c
         char *last = strrchr(path, '.');
         if (!last) return NULL;
         *last = '\0';
+    }
+    return NULL;
+}
+
+const struct yaml_node *settings_find_subject(const struct settings *settings, const char *message) {
+    static const char of_a_path[] = "abcdefghijklmnopqrstuvwxyz_.";
+    for (const char *word = message; *word;) {
+        char path[KEY_MAX_PATH];
+        size_t length = strspn(word, of_a_path);
+        snprintf(path, sizeof path, "%.*s", (int)length, word);
+        const struct yaml_node *node = word == message || strchr(path, '.') ? node_of_path(settings, path) : NULL;
+        if (node) return node;
+        word += length;
+        word += strcspn(word, of_a_path);
     }
     return NULL;
 }

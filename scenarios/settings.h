@@ -28,8 +28,8 @@ int32_t settings_overlap(const struct settings *a, const struct settings *b);
 /* "unknown key 'x' ...; did you mean 'y'?" at the key. */
 enum status settings_unknown_key(const char *section, const char *name, const struct yaml_node *node,
                                  struct error *error);
-/* The node of the key that a message of a check begins with ("cluster.workers must be ..."), or of its nearest
- * relative that is given; NULL if there is none. */
+/* The node of the first key that a message of a check names and that is given ("model.dim is 64; an even multiple of
+ * model.heads ..."), relatives of a key counting as it; NULL if there is none. */
 const struct yaml_node *settings_find_subject(const struct settings *settings, const char *message);
 
 #endif

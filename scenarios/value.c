@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -160,16 +161,16 @@ static enum status read_file(const struct key *key, const struct yaml_node *node
     char path[sizeof def->data.path];
     TRY(read_characters(key, node, path, sizeof path, error));
     const char *rest = path;
-    char folder[sizeof def->data.path] = "";
-    if (path[0] != '/' && !node->origin->set) {
-        snprintf(folder, sizeof folder, "%s", context->folder);
+    char folder[PATH_MAX] = "";
+    if (path[0] != '/') {
+        snprintf(folder, sizeof folder, "%s", node->origin->set ? context->current : context->folder);
+        if (strcmp(folder, "/") == 0) folder[0] = '\0';
         /* The folder has no links in it, so going up is taking its last name away. */
         for (char *slash; strncmp(rest, "../", 3) == 0 && (slash = strrchr(folder, '/')); rest += 3) *slash = '\0';
         while (strncmp(rest, "./", 2) == 0) rest += 2;
     }
     memset(def->data.path, 0, sizeof def->data.path);
-    int length = snprintf(def->data.path, sizeof def->data.path, "%s%s%s", folder,
-                          path[0] != '/' && !node->origin->set ? "/" : "", rest);
+    int length = snprintf(def->data.path, sizeof def->data.path, "%s%s%s", folder, path[0] != '/' ? "/" : "", rest);
     if (length < 0 || (size_t)length >= sizeof def->data.path)
         return yaml_error(node, error, key->path, "is too long with its folder; at most %zu bytes",
                           sizeof def->data.path - 1);
@@ -231,7 +232,7 @@ static enum status read_betas(const struct key *key, const struct yaml_node *nod
                               struct error *error) {
     double betas[2] = {0, 0};
     if (node->count != 2)
-        return yaml_error(node, error, key->path, "has %d values; write %s", node->count, key_kind_help(key->kind));
+        return yaml_error(node, error, key->path, "holds %d; write %s", node->count, key_kind_help(key->kind));
     const struct yaml_node *item = node->first;
     for (int32_t i = 0; i < 2; i++, item = item->next) {
         if (item->kind != YAML_SCALAR)

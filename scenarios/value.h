@@ -12,8 +12,9 @@
 struct text;
 
 struct value_context {
-    const char *folder; /* absolute; relative data paths written in the file start here */
-    bool has_program;   /* strategy.program is given too, so strategy.name may be any text */
+    const char *folder;  /* absolute; relative data paths written in the file start here */
+    const char *current; /* and those given by --set here */
+    bool has_program;    /* strategy.program is given too, so strategy.name may be any text */
 };
 
 /* Checks the node against the row and stores it in *def. STATUS_INPUT at the node. */

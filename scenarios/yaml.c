@@ -80,7 +80,8 @@ struct reader {
     struct error *error;
     struct yaml_node *open; /* the list or map being filled */
     int32_t depth;
-    bool have_key; /* in a map: key, key_line and key_column wait for their value */
+    struct fy_mark last; /* where the last event was */
+    bool have_key;       /* in a map: key, key_line and key_column wait for their value */
     const char *key;
     int32_t key_line, key_column;
 };
@@ -199,9 +200,9 @@ static enum status refuse_extras(struct reader *reader, const struct fy_mark *ma
 }
 
 static enum status take_event(struct reader *reader, struct fy_event *event) {
-    static const struct fy_mark nowhere = {0, 0, 0};
     const struct fy_mark *mark = fy_event_start_mark(event);
-    if (!mark) mark = &nowhere;
+    if (mark) reader->last = *mark; /* an empty value has no place: it gets that of what stands before it */
+    mark = &reader->last;
     switch (event->type) {
     case FYET_DOCUMENT_START:
         if (reader->yaml->root) return fault(reader, mark, "a second document begins; one file holds one");
@@ -280,20 +281,36 @@ done:
 
 /* ---- the door of this file ---- */
 
-/* Bytes that YAML cannot hold, found here so that the message says where. */
+/* Length of the valid UTF-8 character at text[0..length), 0 if there is none. */
+static size_t utf8_length(const unsigned char *text, size_t length) {
+    unsigned char first = text[0];
+    size_t wanted = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+    if (wanted == 0 || wanted > length) return 0;
+    for (size_t i = 1; i < wanted; i++)
+        if ((text[i] & 0xC0) != 0x80) return 0;
+    if (first == 0xE0 && text[1] < 0xA0) return 0; /* longer than needed */
+    if (first == 0xED && text[1] > 0x9F) return 0; /* half of a surrogate pair */
+    if (first == 0xF0 && text[1] < 0x90) return 0;
+    if (first == 0xF4 && text[1] > 0x8F) return 0; /* past the last code point */
+    return wanted;
+}
+
+/* Bytes that YAML cannot hold, found here so that the message says where: libfyaml ends a value at some of them without
+ * a word. */
 static enum status check_bytes(const char *text, size_t length, const struct yaml_origin *origin, struct error *error) {
     if (length > YAML_MAX_BYTES)
         return origin_error(origin, 0, 0, error, "the text has %zu bytes; at most 4 MiB are read", length);
     int32_t line = 1, column = 1;
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = 0, step; i < length; i += step, column++) {
         unsigned char byte = (unsigned char)text[i];
+        step = utf8_length((const unsigned char *)text + i, length - i);
+        if (step == 0)
+            return origin_error(origin, line, column, error, "byte 0x%02x is not UTF-8; a scenario is plain text",
+                                byte);
         if ((byte < 32 && byte != '\n' && byte != '\r' && byte != '\t') || byte == 127)
             return origin_error(origin, line, column, error, "control character 0x%02x; a scenario is plain text",
                                 byte);
-        if (byte == '\n')
-            line++, column = 1;
-        else
-            column += (byte & 0xC0) != 0x80; /* UTF-8 continuation bytes take no column */
+        if (byte == '\n') line++, column = 0;
     }
     return STATUS_OK;
 }
