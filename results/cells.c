@@ -90,18 +90,18 @@ static bool has_column(const char *key, size_t length) {
     return false;
 }
 
-/* The axis of a key, taken into the list at its first appearance; AXES when the list is full. */
+/* The axis of a key, taken into the list at its first appearance; AXES when the list is full or the key too long. */
 static enum axis find_axis(struct cells *cells, const char *key, size_t length) {
+    if (length >= sizeof cells->axis_keys[0]) return AXES;
     for (int axis = AXIS_OTHER; axis < AXES; axis++) {
         char *name = cells->axis_keys[axis];
         if (!name[0]) {
             snprintf(name, sizeof cells->axis_keys[axis], "%.*s", (int)length, key);
             const char *dot = strrchr(name, '.');
-            snprintf(cells->other_names[axis], sizeof cells->other_names[axis], "%s", dot ? dot + 1 : name);
+            snprintf(cells->other_names[axis], sizeof cells->other_names[axis], "%.31s", dot ? dot + 1 : name);
         }
         if (strlen(name) == length && memcmp(name, key, length) == 0) return (enum axis)axis;
     }
-    cells->dropped_axes++;
     return AXES;
 }
 

@@ -47,7 +47,6 @@ struct cells {
     int64_t run_count;
     struct cell *items; /* in order of their first run */
     int64_t count;
-    int64_t dropped_axes;       /* keys of the grid beyond those that fit */
     char other_names[AXES][32]; /* "lr" */
     char axis_keys[AXES][96];
     bool varies[AXES];

@@ -276,7 +276,7 @@ static inline void fake_folder(char *path) {
 }
 
 static inline void fake_remove(const char *folder) {
-    char command[128];
+    char command[256];
     snprintf(command, sizeof command, "chmod -R u+rwx %s && rm -rf %s", folder, folder);
     if (system(command) != 0) fail_msg("cannot remove %s", folder);
 }
