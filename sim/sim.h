@@ -83,6 +83,24 @@ int64_t sim_step_ns(const struct sim_def *def);
 /* One warning per call, from index 0, until it returns false: H > T, M = 1, a tail, ... in words for the user. */
 bool sim_warning(const struct sim_def *def, int32_t index, char *buffer, size_t size);
 
+/* ---- a round by formula (no failures) ---- */
+
+struct op_cost {
+    int64_t times;     /* a round plays it: more than once inside a repeat */
+    double bytes;      /* one worker sends, each time */
+    double seconds;    /* each time; of `await`: what is left to wait */
+    char formula[160]; /* with the numbers put in */
+};
+struct round_cost {
+    struct op_cost ops[PROGRAM_MAX_OPS];
+    int32_t op_count;
+    double seconds, compute_s, bytes; /* bytes: one worker sends */
+    double utilization;
+};
+/* The closed forms of netmodel.h put together along the program. false, and the figures a guide only, where there is no
+ * closed form: halving-doubling among other than a power of two, pairs among an odd number of workers. */
+bool sim_closed_form(const struct sim_def *def, struct round_cost *round);
+
 /* ---- records ---- */
 
 /* Where a worker's time went. The six sum to end - start, exactly. */

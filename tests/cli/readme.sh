@@ -27,7 +27,7 @@ tried="diff docs/scenario.md (thinwire list keys >docs/scenario.md mends it)"
 diff keys.md "$SOURCE/docs/scenario.md" >stdout || complain "docs/scenario.md is not what 'thinwire list keys' prints"
 
 # the table of commands is the program's
-for command in run plot validate flows list; do
+for command in run plot explain validate flows list; do
     tried="README.md"
     grep -q "| \`thinwire $command" "$SOURCE/README.md" || complain "README.md does not name thinwire $command"
 done

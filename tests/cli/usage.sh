@@ -20,7 +20,7 @@ expect_status 2
 expect_stderr "unknown command 'rnu'; did you mean 'run'\?"
 expect_one_line
 
-for command in run plot validate flows; do
+for command in run plot validate explain flows; do
     try "$THINWIRE" $command
     expect_status 2
     try "$THINWIRE" $command --no-such-option
