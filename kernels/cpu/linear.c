@@ -22,13 +22,13 @@ enum { BLOCK_COLUMNS = BLOCK_LANES * LANES, BLOCK_TERMS = 256 };
  * second-level cache; ours is 1.1 times as fast at 2^13 .. 2^17 weights). */
 enum { OWN_WEIGHTS = 1 << 19 };
 
-/* to[rows, columns] (+)= sum over k of a[row * a_row + k * a_term] * b[k * b_term + column] */
+/* to[rows, columns] = base + sum over k of a[row * a_row + k * a_term] * b[k * b_term + column]; base NULL: 0. Rows of
+ * `base` are as far apart as those of `to`. */
 struct product {
     float *to;
-    const float *a, *b;
+    const float *base, *a, *b;
     int64_t to_row, a_row, a_term, b_term;
     int64_t rows, columns, terms;
-    bool add;
 };
 
 static int64_t least(int64_t a, int64_t b) {
@@ -37,14 +37,16 @@ static int64_t least(int64_t a, int64_t b) {
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE void block(float *to, const struct product *p, const float *a, int64_t a_row, int64_t a_term, const float *b,
-                  int rows, int wide, bool add) {
+/* The sums of one block, from its first row and column: `rows`, `wide` and one of the strides are known to the
+ * compiler. */
+INLINE void block(float *to, const float *base, const struct product *p, const float *a, int64_t a_row, int64_t a_term,
+                  const float *b, int rows, int wide) {
     lanes sum[BLOCK_ROWS][BLOCK_LANES];
     const int64_t to_row = p->to_row, b_term = p->b_term, terms = p->terms;
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 2
-        for (int w = 0; w < wide; w++) sum[r][w] = add ? lanes_load(to + r * to_row + w * LANES) : (lanes){0};
+        for (int w = 0; w < wide; w++) sum[r][w] = base ? lanes_load(base + r * to_row + w * LANES) : (lanes){0};
     for (int64_t k = 0; k < terms; k++) {
         lanes row[BLOCK_LANES];
 #pragma GCC unroll 2
@@ -60,61 +62,57 @@ INLINE void block(float *to, const struct product *p, const float *a, int64_t a_
         for (int w = 0; w < wide; w++) lanes_store(to + r * to_row + w * LANES, sum[r][w]);
 }
 
-INLINE void blocks_below(const struct product *p, int64_t a_row, int64_t a_term, int64_t column, int wide, bool add) {
+INLINE void blocks_below(const struct product *p, int64_t a_row, int64_t a_term, int64_t column, int wide) {
     int64_t r = 0;
     const float *b = p->b + column;
-    float *to = p->to + column;
+#define BASE (p->base ? p->base + r * p->to_row + column : NULL)
     for (; r + BLOCK_ROWS <= p->rows; r += BLOCK_ROWS)
-        block(to + r * p->to_row, p, p->a + r * a_row, a_row, a_term, b, BLOCK_ROWS, wide, add);
-    for (; r < p->rows; r++) block(to + r * p->to_row, p, p->a + r * a_row, a_row, a_term, b, 1, wide, add);
+        block(p->to + r * p->to_row + column, BASE, p, p->a + r * a_row, a_row, a_term, b, BLOCK_ROWS, wide);
+    for (; r < p->rows; r++)
+        block(p->to + r * p->to_row + column, BASE, p, p->a + r * a_row, a_row, a_term, b, 1, wide);
+#undef BASE
 }
 
 /* `a` is either rows of terms or terms of rows: one of its strides is 1, and code that knows which is faster by a
  * tenth. */
-INLINE void column_of_blocks(const struct product *p, int64_t column, int wide, bool add) {
+INLINE void column_of_blocks(const struct product *p, int64_t column, int wide) {
     if (p->a_term == 1)
-        blocks_below(p, p->a_row, 1, column, wide, add);
+        blocks_below(p, p->a_row, 1, column, wide);
     else
-        blocks_below(p, 1, p->a_term, column, wide, add);
+        blocks_below(p, 1, p->a_term, column, wide);
 }
 
-/* Fewer than LANES columns and at most BLOCK_ROWS rows, through copies that are LANES wide. `to`, `a`: of the first
- * row. */
-static void narrow_block(const struct product *p, float *to, const float *a, const float *b, int64_t rows,
-                         int64_t columns) {
-    float tile[BLOCK_ROWS * LANES];
+/* Fewer than LANES columns and at most BLOCK_ROWS rows from `row`, through copies that are LANES wide; b: the columns.
+ */
+static void narrow_block(const struct product *p, int64_t row, int64_t column, const float *b) {
+    float tile[BLOCK_ROWS * LANES] = {0};
+    int64_t rows = least(BLOCK_ROWS, p->rows - row), columns = p->columns - column, at = row * p->to_row + column;
+    const float *a = p->a + row * p->a_row;
     struct product part = *p;
     part.to_row = part.b_term = LANES;
-    for (int64_t r = 0; r < rows; r++)
-        lanes_store(tile + r * LANES, p->add ? lanes_load_part(to + r * p->to_row, columns, 0) : (lanes){0});
+    for (int64_t r = 0; r < rows && p->base; r++)
+        lanes_store(tile + r * LANES, lanes_load_part(p->base + at + r * p->to_row, columns, 0));
     if (rows == BLOCK_ROWS)
-        block(tile, &part, a, p->a_row, p->a_term, b, BLOCK_ROWS, 1, true);
+        block(tile, tile, &part, a, p->a_row, p->a_term, b, BLOCK_ROWS, 1);
     else
         for (int64_t r = 0; r < rows; r++)
-            block(tile + r * LANES, &part, a + r * p->a_row, p->a_row, p->a_term, b, 1, 1, true);
-    for (int64_t r = 0; r < rows; r++) memcpy(to + r * p->to_row, tile + r * LANES, (size_t)columns * sizeof *to);
+            block(tile + r * LANES, tile + r * LANES, &part, a + r * p->a_row, p->a_row, p->a_term, b, 1, 1);
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(p->to + at + r * p->to_row, tile + r * LANES, (size_t)columns * sizeof *tile);
 }
 
 static void last_columns(const struct product *p, int64_t column) {
     float b[BLOCK_TERMS * LANES];
-    int64_t left = p->columns - column;
     for (int64_t k = 0; k < p->terms; k++)
-        lanes_store(b + k * LANES, lanes_load_part(p->b + k * p->b_term + column, left, 0));
-    for (int64_t r = 0; r < p->rows; r += BLOCK_ROWS)
-        narrow_block(p, p->to + r * p->to_row + column, p->a + r * p->a_row, b, least(BLOCK_ROWS, p->rows - r), left);
+        lanes_store(b + k * LANES, lanes_load_part(p->b + k * p->b_term + column, p->columns - column, 0));
+    for (int64_t r = 0; r < p->rows; r += BLOCK_ROWS) narrow_block(p, r, column, b);
 }
 
 /* A product of at most BLOCK_TERMS terms. */
 static void product_piece(const struct product *p) {
     int64_t c = 0;
-    if (BLOCK_LANES > 1)
-        for (; c + BLOCK_COLUMNS <= p->columns; c += BLOCK_COLUMNS) {
-            if (p->add)
-                column_of_blocks(p, c, BLOCK_LANES, true);
-            else
-                column_of_blocks(p, c, BLOCK_LANES, false);
-        }
-    for (; c + LANES <= p->columns; c += LANES) column_of_blocks(p, c, 1, p->add);
+    for (; c + BLOCK_COLUMNS <= p->columns; c += BLOCK_COLUMNS) column_of_blocks(p, c, BLOCK_LANES);
+    for (; c + LANES <= p->columns; c += LANES) column_of_blocks(p, c, 1);
     if (c < p->columns) last_columns(p, c);
 }
 
@@ -125,7 +123,7 @@ static void product(struct product p) {
         product_piece(&p);
         p.a += p.terms * p.a_term;
         p.b += p.terms * p.b_term;
-        p.add = true;
+        p.base = p.to;
     }
 }
 
@@ -144,25 +142,43 @@ static bool ours(int64_t in, int64_t out) {
     return in * out <= OWN_WEIGHTS;
 }
 
-void cpu_linear_forward(float *y, const float *x, const float *w, int64_t n, int64_t in, int64_t out, int add) {
-    if (!ours(in, out)) {
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)out, (int)in, 1, x, (int)in, w, (int)in,
-                    add ? 1 : 0, y, (int)out);
-        return;
-    }
+/* The weights' panels, transposed, one at a time. */
+static void forward_panels(float *y, const float *base, const float *x, const float *w, int64_t n, int64_t in,
+                           int64_t out) {
     float panel[BLOCK_TERMS * BLOCK_COLUMNS];
     for (int64_t o = 0; o < out; o += BLOCK_COLUMNS)
         for (int64_t i = 0; i < in; i += BLOCK_TERMS) {
-            int64_t columns = least(BLOCK_COLUMNS, out - o), terms = least(BLOCK_TERMS, in - i);
-            transpose_panel(panel, w + o * in + i, in, columns, terms);
-            product_piece(
-                &(struct product){y + o, x + i, panel, out, in, 1, BLOCK_COLUMNS, n, columns, terms, add || i > 0});
+            struct product p = {y + o,
+                                base ? base + o : NULL,
+                                x + i,
+                                panel,
+                                out,
+                                in,
+                                1,
+                                BLOCK_COLUMNS,
+                                n,
+                                least(BLOCK_COLUMNS, out - o),
+                                least(BLOCK_TERMS, in - i)};
+            if (i > 0) p.base = p.to;
+            transpose_panel(panel, w + o * in + i, in, p.columns, p.terms);
+            product_piece(&p);
         }
+}
+
+void cpu_linear_forward(float *y, const float *base, const float *x, const float *w, int64_t n, int64_t in,
+                        int64_t out) {
+    if (ours(in, out)) {
+        forward_panels(y, base, x, w, n, in, out);
+        return;
+    }
+    if (base && base != y) memcpy(y, base, (size_t)(n * out) * sizeof *y);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)out, (int)in, 1, x, (int)in, w, (int)in,
+                base ? 1 : 0, y, (int)out);
 }
 
 void cpu_linear_backward_input(float *dx, const float *dy, const float *w, int64_t n, int64_t in, int64_t out) {
     if (ours(in, out))
-        product((struct product){dx, dy, w, in, out, 1, in, n, in, out, false});
+        product((struct product){dx, NULL, dy, w, in, out, 1, in, n, in, out});
     else
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)in, (int)out, 1, dy, (int)out, w, (int)in,
                     0, dx, (int)in);
@@ -171,7 +187,7 @@ void cpu_linear_backward_input(float *dx, const float *dy, const float *w, int64
 void cpu_linear_backward_weight(float *dw, const float *dy, const float *x, int64_t n, int64_t in, int64_t out,
                                 int add) {
     if (ours(in, out))
-        product((struct product){dw, dy, x, in, 1, out, in, out, in, n, add});
+        product((struct product){dw, add ? dw : NULL, dy, x, in, 1, out, in, out, in, n});
     else
         cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)out, (int)in, (int)n, 1, dy, (int)out, x, (int)in,
                     add ? 1 : 0, dw, (int)in);

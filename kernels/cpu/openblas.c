@@ -2,8 +2,9 @@
  * beside this file. Each call runs on its own thread; OpenBLAS is told to use one (its pthread build: the serial build
  * is not safe to call from several threads).
  *
- * Training keeps what the way back needs, for all sequences at once. Evaluation goes sequence by sequence, so that a
- * value never depends on how many were asked for: OpenBLAS may sum a row differently when there are more rows.
+ * Training goes through the batch a few sequences at a time, there and back, so that what the way back needs is still
+ * in the cache; gradients add up. Evaluation goes sequence by sequence, so that a value never depends on how many were
+ * asked for: OpenBLAS may sum a row differently when there are more rows.
  */
 #include "../backend.h"
 #include "operators.h"
@@ -37,7 +38,8 @@ struct activations {
     const struct llama *model;
     struct arena *arena;
     enum compute_purpose purpose;
-    int32_t length, sequences;
+    int32_t length;
+    int64_t sequences; /* that go together */
     int64_t dim, layers, head_dim, qkv, ffn, vocab, heads, kv_heads;
     struct layer *layer;                   /* [layers]; evaluation: every one on the same memory */
     float *out;                            /* [n, dim] at the end of the layers */
@@ -72,8 +74,15 @@ static bool probe(char *why, size_t size) {
 
 /* ---- memory ---- */
 
+/* Tokens that go there and back together, unless one sequence is longer. */
+enum { TOGETHER = 256 };
+
 static int64_t most(int64_t a, int64_t b) {
     return a > b ? a : b;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
 }
 
 static void set_sizes(struct activations *a, const struct llama *model, int32_t sequences, int32_t length,
@@ -82,7 +91,7 @@ static void set_sizes(struct activations *a, const struct llama *model, int32_t 
     a->model = model;
     a->purpose = purpose;
     a->length = length;
-    a->sequences = purpose == COMPUTE_TRAINING ? sequences : 1;
+    a->sequences = purpose == COMPUTE_TRAINING ? least(sequences, most(1, TOGETHER / length)) : 1;
     a->dim = d->dim;
     a->layers = d->layers;
     a->heads = d->heads;
@@ -128,7 +137,7 @@ static size_t take_all(struct activations *a) {
     a->normed = take(a->arena, n * a->dim, &bytes);
     a->inverse = take(a->arena, n, &bytes);
     a->logits = take(a->arena, n * a->vocab, &bytes);
-    a->table = take(a->arena, a->length * a->head_dim, &bytes);
+    a->table = take(a->arena, 2 * a->length * a->head_dim, &bytes);
     a->scratch = take(a->arena, cpu_attention_scratch(a->length, a->head_dim), &bytes);
     if (a->purpose == COMPUTE_EVALUATION) return bytes;
     a->dx = take(a->arena, n * a->dim, &bytes);
@@ -197,21 +206,19 @@ static void layer_forward(const struct activations *a, const struct layer *layer
     int64_t n = (int64_t)sequences * a->length;
     const int64_t *at = layer->offsets;
     cpu_rmsnorm_forward(layer->normed, layer->inverse, layer->x, w + at[LLAMA_ATTENTION_NORM], n, a->dim, epsilon(a));
-    cpu_linear_forward(layer->qkv, layer->normed, w + at[LLAMA_QUERY], n, a->dim, a->qkv, 0);
+    cpu_linear_forward(layer->qkv, NULL, layer->normed, w + at[LLAMA_QUERY], n, a->dim, a->qkv);
     cpu_rope(layer->qkv, a->table, sequences, a->length, a->heads + a->kv_heads, a->head_dim, a->qkv, 0);
     for (int32_t i = 0; i < sequences; i++) {
         int64_t first = (int64_t)i * a->length;
         cpu_attention_forward(layer->mixed + first * a->dim, layer->log_sums + first * a->heads,
                               layer->qkv + first * a->qkv, a->length, a->heads, a->kv_heads, a->head_dim, a->scratch);
     }
-    memcpy(layer->middle, layer->x, (size_t)(n * a->dim) * sizeof(float));
-    cpu_linear_forward(layer->middle, layer->mixed, w + at[LLAMA_OUTPUT], n, a->dim, a->dim, 1);
+    cpu_linear_forward(layer->middle, layer->x, layer->mixed, w + at[LLAMA_OUTPUT], n, a->dim, a->dim);
     cpu_rmsnorm_forward(layer->normed_mlp, layer->inverse_mlp, layer->middle, w + at[LLAMA_MLP_NORM], n, a->dim,
                         epsilon(a));
-    cpu_linear_forward(layer->gate_up, layer->normed_mlp, w + at[LLAMA_GATE], n, a->dim, 2 * a->ffn, 0);
+    cpu_linear_forward(layer->gate_up, NULL, layer->normed_mlp, w + at[LLAMA_GATE], n, a->dim, 2 * a->ffn);
     cpu_swiglu_forward(layer->hidden, layer->gate_up, n, a->ffn);
-    memcpy(out, layer->middle, (size_t)(n * a->dim) * sizeof(float));
-    cpu_linear_forward(out, layer->hidden, w + at[LLAMA_DOWN], n, a->ffn, a->dim, 1);
+    cpu_linear_forward(out, layer->middle, layer->hidden, w + at[LLAMA_DOWN], n, a->ffn, a->dim);
 }
 
 /* Leaves the logits in a->logits. */
@@ -227,7 +234,7 @@ static void forward(struct activations *a, const float *w, const int32_t *tokens
         layer_forward(a, &a->layer[l], w, out, sequences);
     }
     cpu_rmsnorm_forward(a->normed, a->inverse, a->out, w + a->final_norm, n, a->dim, epsilon(a));
-    cpu_linear_forward(a->logits, a->normed, w + a->head, n, a->dim, vocab, 0);
+    cpu_linear_forward(a->logits, NULL, a->normed, w + a->head, n, a->dim, vocab);
 }
 
 static void loss(void *activations, const float *parameters, const int32_t *tokens, const int32_t *targets,
@@ -290,24 +297,35 @@ static void clear_added(const struct activations *a, float *g) {
     }
 }
 
-static void gradient(void *activations, const float *parameters, const int32_t *tokens, const int32_t *targets,
-                     int32_t sequences, double normalizer, bool accumulate, float *g, double *loss_sum) {
-    struct activations *a = activations;
-    const float *w = parameters;
+/* There and back with at most a->sequences; returns the summed loss. */
+static double gradient_of_some(struct activations *a, const float *w, const int32_t *tokens, const int32_t *targets,
+                               int32_t sequences, float scale, int add, float *g) {
     int64_t n = (int64_t)sequences * a->length;
-    assert(a->purpose == COMPUTE_TRAINING);
-    if (!accumulate) clear_added(a, g);
     forward(a, w, tokens, sequences);
-    *loss_sum = cpu_softmax_gradient(a->logits, targets, n, a->vocab, (float)(1 / normalizer));
-    cpu_linear_backward_weight(g + a->head, a->logits, a->normed, n, a->dim, a->vocab, accumulate);
+    double loss_sum = cpu_softmax_gradient(a->logits, targets, n, a->vocab, scale);
+    cpu_linear_backward_weight(g + a->head, a->logits, a->normed, n, a->dim, a->vocab, add);
     cpu_linear_backward_input(a->dnormed, a->logits, w + a->head, n, a->dim, a->vocab);
     memset(a->dx, 0, (size_t)(n * a->dim) * sizeof(float));
     cpu_rmsnorm_backward(a->dx, g + a->final_norm, a->dnormed, a->out, w + a->final_norm, a->inverse, n, a->dim);
-    for (int64_t l = a->layers - 1; l >= 0; l--) layer_backward(a, &a->layer[l], w, g, sequences, accumulate);
+    for (int64_t l = a->layers - 1; l >= 0; l--) layer_backward(a, &a->layer[l], w, g, sequences, add);
     for (int64_t t = 0; t < n; t++) {
         float *row = g + a->embedding + tokens[t] * a->dim;
         const float *from = a->dx + t * a->dim;
         for (int64_t i = 0; i < a->dim; i++) row[i] += from[i];
+    }
+    return loss_sum;
+}
+
+static void gradient(void *activations, const float *parameters, const int32_t *tokens, const int32_t *targets,
+                     int32_t sequences, double normalizer, bool accumulate, float *g, double *loss_sum) {
+    struct activations *a = activations;
+    assert(a->purpose == COMPUTE_TRAINING && sequences >= 1);
+    if (!accumulate) clear_added(a, g);
+    *loss_sum = 0;
+    for (int64_t i = 0; i < sequences; i += a->sequences) {
+        int32_t some = (int32_t)least(a->sequences, sequences - i);
+        *loss_sum += gradient_of_some(a, parameters, tokens + i * a->length, targets + i * a->length, some,
+                                      (float)(1 / normalizer), accumulate || i > 0, g);
     }
 }
 

@@ -5,8 +5,9 @@
 
 #include <stdint.h>
 
-/* linear.c: y[n, out] (+)= x[n, in] w[out, in]^T */
-void cpu_linear_forward(float *y, const float *x, const float *w, int64_t n, int64_t in, int64_t out, int add);
+/* linear.c: y[n, out] = base + x[n, in] w[out, in]^T; base NULL: 0; base may be y */
+void cpu_linear_forward(float *y, const float *base, const float *x, const float *w, int64_t n, int64_t in,
+                        int64_t out);
 /* dx[n, in] = dy w; dw[out, in] (+)= dy^T x */
 void cpu_linear_backward_input(float *dx, const float *dy, const float *w, int64_t n, int64_t in, int64_t out);
 void cpu_linear_backward_weight(float *dw, const float *dy, const float *x, int64_t n, int64_t in, int64_t out,
@@ -18,7 +19,7 @@ void cpu_rmsnorm_forward(float *y, float *inverse, const float *x, const float *
 void cpu_rmsnorm_backward(float *dx, float *dgain, const float *dy, const float *x, const float *gain,
                           const float *inverse, int64_t n, int64_t dim);
 
-/* rope.c: table [length, head_dim / 2] of cosines then as many sines */
+/* rope.c: table [length, 2 head_dim]: head_dim cosines, then as many sines with their sign */
 void cpu_rope_table(float *table, int64_t length, int64_t head_dim, double theta);
 void cpu_rope(float *x, const float *table, int64_t sequences, int64_t length, int64_t heads, int64_t head_dim,
               int64_t stride, int inverse);
