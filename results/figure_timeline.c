@@ -17,7 +17,7 @@ static const struct {
     char letter;
 } parts[] = {
     {"compute_s", "computing", "#009E73", 'C'},          {"wait_mix1_s", "waiting for mix1", "#56B4E9", '1'},
-    {"wait_mix2_s", "waiting for mix2", "#D55E00", '2'}, {"wait_other_s", "waiting for others", "#CC79A7", 'w'},
+    {"wait_mix2_s", "waiting for mix2", "#D55E00", '2'}, {"wait_other_s", "waiting for other mixes", "#CC79A7", 'w'},
     {"wasted_s", "lost to failures", "#000000", 'x'},    {"down_s", "down", "#BBBBBB", '.'}};
 enum { PARTS = sizeof parts / sizeof parts[0], ROWS_SHOWN = 16, GROUPS_SHOWN = 8, ROUNDS_SHOWN = 3 };
 
@@ -45,6 +45,15 @@ static int32_t row_count(const struct timeline *timeline) {
 
 /* ---- which runs, which time ---- */
 
+/* Says which cells are shown where a strategy has several. */
+static void note_which(const struct timeline *timeline, struct figure *figure) {
+    static const bool skip[AXES] = {[AXIS_STRATEGY] = true};
+    char label[200];
+    cells_label_without(&timeline->cells, timeline->shown[0], skip, label, sizeof label);
+    if (label[0] && timeline->cells.count > timeline->group_count)
+        figure_add_note(figure, "the first cells: %s", label);
+}
+
 /* The first cell of each strategy. */
 static void choose_cells(struct timeline *timeline, struct figure *figure) {
     int64_t left_out = 0;
@@ -55,6 +64,7 @@ static void choose_cells(struct timeline *timeline, struct figure *figure) {
         else
             left_out++;
     }
+    note_which(timeline, figure);
     if (left_out > 0) figure_add_note(figure, "strategies that are not shown: %lld more", (long long)left_out);
     timeline->rows_each = timeline->group_count == 1  ? ROWS_SHOWN
                           : timeline->group_count < 4 ? 4
@@ -247,7 +257,7 @@ static void draw(const struct timeline *timeline, struct figure *figure) {
         10 + -row_middle(timeline, row_count(timeline)) * (timeline->group_count == 1 ? 10.5 : 8);
     cells_common(&timeline->cells, figure->title, sizeof figure->title);
     add_key(timeline, figure);
-    figure_add_note(figure, "within a round the parts stand in this order, as in most programs");
+    figure_add_note(figure, "within a round: sums, in this order");
     figure_begin_panel(figure, 0);
     figure_set_axis(figure, "x", label, &range);
     text_append(&figure->body, "unset grid\n");
