@@ -64,20 +64,6 @@ static int64_t rounds_of(const struct sim_def *def) {
     return train_rounds(steps, &def->strategy);
 }
 
-static struct trainer_def trainer_of(const struct sim_def *def) {
-    struct trainer_def trainer = {.model = def->model,
-                                  .data = def->data,
-                                  .train = def->train,
-                                  .outer = def->outer,
-                                  .evaluate = def->evaluate,
-                                  .strategy = def->strategy,
-                                  .workers = def->cluster.workers,
-                                  .seed = def->seed,
-                                  .jobs = pool_cores()};
-    snprintf(trainer.backend, sizeof trainer.backend, "%s", def->backend);
-    return trainer;
-}
-
 static void print_ops(const struct sim_def *def, const struct round_cost *round) {
     char op[96], bytes[32];
     printf("   #  %-42s %-8s %14s %12s  %s\n", "operation", "times", "bytes/worker", "seconds", "formula");
@@ -104,7 +90,7 @@ static bool blocks_on_all(const struct program *program) {
 static void print_totals(const struct sim_def *def, const struct round_cost *round, bool exact) {
     char duration[48], bytes[32], memory[32], states[32];
     int64_t rounds = rounds_of(def);
-    struct trainer_def trainer = trainer_of(def);
+    struct trainer_def trainer = sim_trainer_def(def, pool_cores());
     double total_s = round->seconds * (double)rounds;
     units_show_duration(total_s < 9e9 ? (int64_t)(total_s * 1e9) : INT64_MAX, duration, sizeof duration);
     printf("  round %.3f s, %.3f s of it computing: utilization %.2f %%%s\n", round->seconds, round->compute_s,

@@ -125,9 +125,7 @@ static enum status record_failure(struct play *play, const struct scenario *scen
     int64_t run_id;
     char text[sizeof fault->message + 16];
     TRY(begin_run(play, scenario, cell, &run_id, error));
-    struct sim_summary nothing = {.perplexity_floor = NAN, .diverged_worker = -1};
-    nothing.last.perplexity = nothing.last.perplexity_worst = nothing.last.perplexity_average_model = NAN;
-    nothing.last.js_distance = nothing.last.l2_consensus = NAN;
+    struct sim_summary nothing = {.perplexity_floor = NAN, .diverged_worker = -1, .last = round_metrics_none()};
     TRY(store_finish_run(play->store, run_id, RUN_FAILED, fault->message, &nothing, 0, error));
     play->failed++;
     snprintf(text, sizeof text, "failed: %s", fault->message);

@@ -216,3 +216,18 @@ double metrics_perplexity(struct metrics *m, float *const *parameters, double *p
     }
     return m->average_same >= 0 ? perplexity[m->average_same] : exp(sum_windows(m, m->workers, m->windows) / tokens);
 }
+
+struct round_metrics round_metrics_none(void) {
+    return (struct round_metrics){.loss = NAN,
+                                  .gradient_norm = NAN,
+                                  .learning_rate = NAN,
+                                  .perplexity = NAN,
+                                  .perplexity_worst = NAN,
+                                  .perplexity_average_model = NAN,
+                                  .js_distance = NAN,
+                                  .js_distance_inner = NAN,
+                                  .l2_consensus = NAN,
+                                  .l2_consensus_inner = NAN,
+                                  .diverged_worker = -1,
+                                  .diverged_step = -1};
+}

@@ -224,6 +224,9 @@ struct round_metrics {
     const struct worker_metrics *workers; /* [M], valid until the next call */
 };
 
+/* Nothing measured: every value NAN or -1, counts 0. */
+struct round_metrics round_metrics_none(void);
+
 struct trainer;
 
 NODISCARD struct trainer *trainer_create(const struct trainer_def *def, struct error *error);

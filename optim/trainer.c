@@ -428,18 +428,10 @@ static void measure_end(struct trainer *t, struct round_metrics *metrics, bool e
 }
 
 static void begin_round(struct trainer *t, const struct realised_round *realised, struct round_metrics *metrics) {
-    *metrics = (struct round_metrics){.round = realised->round,
-                                      .contributors = t->def.workers,
-                                      .perplexity = NAN,
-                                      .perplexity_worst = NAN,
-                                      .perplexity_average_model = NAN,
-                                      .js_distance = NAN,
-                                      .js_distance_inner = NAN,
-                                      .l2_consensus = NAN,
-                                      .l2_consensus_inner = NAN,
-                                      .diverged_worker = -1,
-                                      .diverged_step = -1,
-                                      .workers = t->worker_metrics};
+    *metrics = round_metrics_none();
+    metrics->round = realised->round;
+    metrics->contributors = t->def.workers;
+    metrics->workers = t->worker_metrics;
     for (int32_t m = 0; m < t->def.workers; m++) {
         t->tallies[m] = (struct tally){.diverged_step = -1};
         t->worker_metrics[m] = (struct worker_metrics){NAN, NAN, NAN};

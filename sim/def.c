@@ -78,7 +78,7 @@ struct sim_def sim_default(void) {
     return def;
 }
 
-struct trainer_def trainer_def_from(const struct sim_def *def, int32_t jobs) {
+struct trainer_def sim_trainer_def(const struct sim_def *def, int32_t jobs) {
     struct trainer_def trainer = {.model = def->model,
                                   .data = def->data,
                                   .train = def->train,
@@ -219,7 +219,7 @@ static enum status check_payload(const struct sim_def *def, struct error *error)
 enum status sim_check(const struct sim_def *def, struct error *error) {
     TRY(check_cluster(def, error));
     TRY(check_payload(def, error));
-    struct trainer_def trainer = trainer_def_from(def, 1);
+    struct trainer_def trainer = sim_trainer_def(def, 1);
     TRY(trainer_check(&trainer, error));
     return check_compute(def, error);
 }

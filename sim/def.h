@@ -4,8 +4,6 @@
 
 #include "sim/sim.h"
 
-/* The trainer's part of the def. */
-struct trainer_def trainer_def_from(const struct sim_def *def, int32_t jobs);
 /* sim_payload_bytes with its reasons: STATUS_MEMORY, or STATUS_INPUT for a subset that names no block. */
 NODISCARD enum status payload_measure(const struct sim_def *def, bool subset, int64_t *bytes, struct error *error);
 /* Inner steps per worker of the whole run. */

@@ -23,21 +23,6 @@ static struct worker_metrics no_worker_metrics(void) {
     return (struct worker_metrics){.loss = NAN, .perplexity = NAN, .js_distance = NAN};
 }
 
-static struct round_metrics no_metrics(void) {
-    return (struct round_metrics){.loss = NAN,
-                                  .gradient_norm = NAN,
-                                  .learning_rate = NAN,
-                                  .perplexity = NAN,
-                                  .perplexity_worst = NAN,
-                                  .perplexity_average_model = NAN,
-                                  .js_distance = NAN,
-                                  .js_distance_inner = NAN,
-                                  .l2_consensus = NAN,
-                                  .l2_consensus_inner = NAN,
-                                  .diverged_worker = -1,
-                                  .diverged_step = -1};
-}
-
 /* ---- create ---- */
 
 static enum status hash_trajectory(struct sim *sim, const struct trainer_def *trainer, struct error *error) {
@@ -63,7 +48,7 @@ static enum status start_training(struct sim *sim, const struct trainer_def *def
 }
 
 static enum status build(struct sim *sim, struct error *error) {
-    struct trainer_def trainer = trainer_def_from(&sim->def, sim->options.jobs > 0 ? sim->options.jobs : 1);
+    struct trainer_def trainer = sim_trainer_def(&sim->def, sim->options.jobs > 0 ? sim->options.jobs : 1);
     struct timeline_options options = {.keep_transfers = sim->options.keep_transfers};
     TRY(timeline_play(&sim->def, &options, &sim->timeline, error));
     sim->workers = alloc_zero((size_t)sim->def.cluster.workers, sizeof *sim->workers, "workers of a round", error);
@@ -80,7 +65,7 @@ struct sim *sim_create(const struct sim_def *def, const struct sim_options *opti
     sim->def = *def;
     sim->options = *options;
     sim->summary.perplexity_floor = NAN;
-    sim->summary.last = no_metrics();
+    sim->summary.last = round_metrics_none();
     sim->summary.diverged_worker = -1;
     sim->summary.diverged_step = -1;
     if (build(sim, error) == STATUS_OK) return sim;
@@ -110,7 +95,7 @@ static enum status describe_round(struct sim *sim, struct round_metrics *metrics
     int64_t before = sim->next_round * program_inner_steps(program, def->strategy.inner_steps);
     int64_t tokens = (int64_t)def->train.batch * def->train.accumulation * def->model.context;
     TRY(schedule_round(&sim->timeline.schedule, sim->next_round, &realised, error));
-    *metrics = no_metrics();
+    *metrics = round_metrics_none();
     metrics->round = sim->next_round;
     metrics->steps = before + program_inner_steps(program, realised.inner_steps);
     metrics->tokens = metrics->steps * tokens * def->cluster.workers;

@@ -80,6 +80,8 @@ NODISCARD enum status sim_check(const struct sim_def *def, struct error *error);
 /* Bytes of one exchange of parameters; -1 when the subset names no block. */
 int64_t sim_payload_bytes(const struct sim_def *def, bool subset);
 int64_t sim_step_ns(const struct sim_def *def);
+/* The trainer's part of the def. */
+struct trainer_def sim_trainer_def(const struct sim_def *def, int32_t jobs);
 /* One warning per call, from index 0, until it returns false: H > T, M = 1, a tail, ... in words for the user. */
 bool sim_warning(const struct sim_def *def, int32_t index, char *buffer, size_t size);
 
