@@ -199,10 +199,17 @@ static enum status refuse_extras(struct reader *reader, const struct fy_mark *ma
     return STATUS_OK;
 }
 
+/* libfyaml places such a scalar behind its quote. */
+static bool starts_with_quote(struct fy_token *token) {
+    enum fy_scalar_style style = token ? fy_token_scalar_style(token) : FYSS_PLAIN;
+    return style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED;
+}
+
 static enum status take_event(struct reader *reader, struct fy_event *event) {
     const struct fy_mark *mark = fy_event_start_mark(event);
     if (mark) reader->last = *mark; /* an empty value has no place: it gets that of what stands before it */
     mark = &reader->last;
+    if (event->type == FYET_SCALAR && starts_with_quote(event->scalar.value)) reader->last.column--;
     switch (event->type) {
     case FYET_DOCUMENT_START:
         if (reader->yaml->root) return fault(reader, mark, "a second document begins; one file holds one");

@@ -38,8 +38,7 @@ static void files_at_fault(void **state) {
         scenario_free(scenario);
         if (!scenario && strncmp(error.file, "/tmp/scenario-", 14) != 0)
             failures++, print_error("%s: names the file '%s'\n", faults[i].name, error.file);
-        if (alloc_live_blocks() != blocks)
-            failures++, print_error("%s: memory stays allocated\n", faults[i].name);
+        if (alloc_live_blocks() != blocks) failures++, print_error("%s: memory stays allocated\n", faults[i].name);
     }
     assert_int_equal(failures, 0);
 }
@@ -159,8 +158,9 @@ static void nothing_is_printed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_at_fault),      cmocka_unit_test(overrides_at_fault), cmocka_unit_test(floods_are_refused),
-        cmocka_unit_test(files_that_are_none), cmocka_unit_test(nothing_is_printed),
+        cmocka_unit_test(files_at_fault),     cmocka_unit_test(overrides_at_fault),
+        cmocka_unit_test(floods_are_refused), cmocka_unit_test(files_that_are_none),
+        cmocka_unit_test(nothing_is_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -45,13 +45,15 @@ static void overrides_of_axes(void **state) {
     expect_cells(GRID, (const char *const[]){"strategy.program=[inner H, outer]", NULL},
                  "cluster.workers=2|cluster.workers=4|");
     expect_cells(GRID, (const char *const[]){"cluster={workers: 3}", "strategy.name=DDP", NULL}, "|");
-    expect_cells(GRID, (const char *const[]){"grid.cluster.workers=null", NULL}, "strategy.name=DDP|strategy.name=LocalSGD|");
+    expect_cells(GRID, (const char *const[]){"grid.cluster.workers=null", NULL},
+                 "strategy.name=DDP|strategy.name=LocalSGD|");
     expect_cells(GRID, (const char *const[]){"grid.cluster.workers=[7]", NULL},
                  "strategy.name=DDP cluster.workers=7|strategy.name=LocalSGD cluster.workers=7|");
     expect_cells(GRID, (const char *const[]){"grid={train.batch: [1, 2]}", NULL}, "train.batch=1|train.batch=2|");
     expect_cells("grid: {cluster.link.up: [1 Mbps, 2 Mbps]}\n",
                  (const char *const[]){"cluster.link.bandwidth=5 Mbps", NULL}, "|");
-    expect_cells("seeds: 4\ngrid: {cluster.workers: [2]}\n", (const char *const[]){"seeds=1", NULL}, "cluster.workers=2|");
+    expect_cells("seeds: 4\ngrid: {cluster.workers: [2]}\n", (const char *const[]){"seeds=1", NULL},
+                 "cluster.workers=2|");
 }
 
 /* Whole sections, lists and maps as values. */

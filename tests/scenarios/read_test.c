@@ -8,26 +8,26 @@
 
 static void every_section_is_read(void **state) {
     (void)state;
-    struct sim_def def =
-        must_resolve("name: all\n"
-                     "cluster:\n"
-                     "  workers: 12\n"
-                     "  link: {up: 40 Mbps, down: 25 MB/s, latency: 20 ms}\n"
-                     "  compute: {step: 2.36 s}\n"
-                     "  failures: {exchange: 5%, per: transfer, detect: 0.5, overlapped: wait, max_attempts: 9}\n"
-                     "  collective: tree\n"
-                     "  fidelity: step\n"
-                     "payload: {parameters: 1.5B, dtype: fp32, subset: 43%}\n"
-                     "model: {preset: tiny, layers: 3, tied: true}\n"
-                     "data: {corpus: synthetic, tokens: 2M, source_seed: 9, validation: 10%, non_iid: 0.3}\n"
-                     "train: {tokens: 4M, batch: 8, accumulation: 2, schedule: wsd, warmup: 50, minimum: 0.05,\n"
-                     "        decay: 30%, clip: 1.0,\n"
-                     "        optimizer: {name: adamw, lr: 3e-3, betas: [0.8, 0.99], epsilon: 1e-7, weight_decay: 0.2}}\n"
-                     "outer: {name: heavy_ball, lr: 0.5, momentum: 0.3}\n"
-                     "strategy: {name: GlobalM1LocalM2-subset, inner_steps: 25, subset: [head, layer1.mlp]}\n"
-                     "evaluate: {every: 3, tokens: 16k, js_tokens: 2048}\n"
-                     "seed: 77\n",
-                     NULL);
+    struct sim_def def = must_resolve(
+        "name: all\n"
+        "cluster:\n"
+        "  workers: 12\n"
+        "  link: {up: 40 Mbps, down: 25 MB/s, latency: 20 ms}\n"
+        "  compute: {step: 2.36 s}\n"
+        "  failures: {exchange: 5%, per: transfer, detect: 0.5, overlapped: wait, max_attempts: 9}\n"
+        "  collective: tree\n"
+        "  fidelity: step\n"
+        "payload: {parameters: 1.5B, dtype: fp32, subset: 43%}\n"
+        "model: {preset: tiny, layers: 3, tied: true}\n"
+        "data: {corpus: synthetic, tokens: 2M, source_seed: 9, validation: 10%, non_iid: 0.3}\n"
+        "train: {tokens: 4M, batch: 8, accumulation: 2, schedule: wsd, warmup: 50, minimum: 0.05,\n"
+        "        decay: 30%, clip: 1.0,\n"
+        "        optimizer: {name: adamw, lr: 3e-3, betas: [0.8, 0.99], epsilon: 1e-7, weight_decay: 0.2}}\n"
+        "outer: {name: heavy_ball, lr: 0.5, momentum: 0.3}\n"
+        "strategy: {name: GlobalM1LocalM2-subset, inner_steps: 25, subset: [head, layer1.mlp]}\n"
+        "evaluate: {every: 3, tokens: 16k, js_tokens: 2048}\n"
+        "seed: 77\n",
+        NULL);
     assert_string_equal(def.name, "all");
     assert_int_equal(def.cluster.workers, 12);
     assert_int_equal(def.cluster.up_bps, 40000000);
@@ -133,8 +133,8 @@ static void a_program_may_be_written_out(void **state) {
     assert_int_equal(def.strategy.program.count, 4);
     assert_int_equal(def.strategy.program.ops[0].kind, OP_BEGIN);
     assert_int_equal(def.strategy.program.ops[0].group, GROUP_PAIRS);
-    def = must_resolve("strategy: {name: LocalM1, program: [begin mix1 parameters pairs, inner H, await mix1, outer]}\n",
-                       NULL);
+    def = must_resolve(
+        "strategy: {name: LocalM1, program: [begin mix1 parameters pairs, inner H, await mix1, outer]}\n", NULL);
     assert_string_equal(def.strategy.name, "LocalM1");
 }
 
@@ -142,9 +142,10 @@ static void overrides_win_in_order(void **state) {
     (void)state;
     static const char text[] = "cluster: {workers: 8, link: {bandwidth: 100 Mbps}, compute: {step: 1 s}}\n"
                                "train: {tokens: 4M}\nstrategy: {name: DDP}\n";
-    struct sim_def def = must_resolve(
-        text, (const char *const[]){"cluster.workers=3", "cluster.workers=4", "cluster.link.up=5 Mbps",
-                                    "train.rounds=7", "strategy.name=LocalSGD", "cluster.compute.peak=1 PFLOP/s", NULL});
+    struct sim_def def =
+        must_resolve(text, (const char *const[]){"cluster.workers=3", "cluster.workers=4", "cluster.link.up=5 Mbps",
+                                                 "train.rounds=7", "strategy.name=LocalSGD",
+                                                 "cluster.compute.peak=1 PFLOP/s", NULL});
     assert_int_equal(def.cluster.workers, 4);
     assert_int_equal(def.cluster.up_bps, 5000000);
     assert_int_equal(def.cluster.down_bps, sim_default().cluster.down_bps); /* up replaced bandwidth as a whole */
@@ -152,8 +153,8 @@ static void overrides_win_in_order(void **state) {
     assert_int_equal(def.train.tokens, 0);
     assert_string_equal(def.strategy.name, "LocalSGD");
     assert_int_equal(def.cluster.compute.step_ns, 0);
-    def = must_resolve(text, (const char *const[]){"cluster={workers: 2, link: {latency: 1 s}}",
-                                                   "cluster.compute=null", "train.tokens=null", "train.rounds=1", NULL});
+    def = must_resolve(text, (const char *const[]){"cluster={workers: 2, link: {latency: 1 s}}", "cluster.compute=null",
+                                                   "train.tokens=null", "train.rounds=1", NULL});
     assert_int_equal(def.cluster.workers, 2);
     assert_int_equal(def.cluster.up_bps, 100000000); /* what a section leaves out stays */
     assert_int_equal(def.cluster.latency_ns, NS_PER_S);
