@@ -343,5 +343,6 @@ const struct backend backend_openblas = {
     .square_norm = cpu_square_norm,
     .square_distance = cpu_square_distance,
     .adamw = cpu_adamw,
+    .outer_momentum = cpu_outer_momentum,
     .js_distance = cpu_js_distance,
 };
