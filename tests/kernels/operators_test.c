@@ -24,6 +24,11 @@ static const struct shape shapes[] = {
     {"one token", {16, 1, 2, 2, 8, 16, 1, 10000, 1e-5, false}, 1},
     {"longer than a tile", {32, 1, 4, 2, 70, 100, 130, 10000, 1e-5, false}, 2},
     {"exactly a tile and one", {8, 1, 1, 1, 17, 31, 65, 10000, 1e-5, false}, 1},
+    {"heads of one panel, three to a key", {96, 1, 6, 2, 64, 50, 33, 10000, 1e-5, false}, 2},
+    {"heads of two panels", {64, 1, 2, 1, 33, 50, 40, 10000, 1e-5, false}, 2},
+    {"heads of two panels and a half", {80, 1, 2, 2, 48, 50, 18, 10000, 1e-5, false}, 1},
+    {"more than goes together", {32, 2, 2, 1, 48, 64, 100, 10000, 1e-5, true}, 5},
+    {"a head for OpenBLAS", {64, 1, 4, 2, 32, 8200, 9, 10000, 1e-5, true}, 2},
     {"narrow", {2, 3, 1, 1, 1, 2, 3, 10000, 1e-5, false}, 5},
 };
 
@@ -221,9 +226,9 @@ static void test_threads(void **state) {
 /* Lack of memory at any allocation ends in STATUS_MEMORY and leaks nothing. */
 static void test_no_memory(void **state) {
     struct llama_def def = shapes[1].def;
-    const char *const names[] = {"reference", "openblas"};
+    const char *const names[] = {"reference", "reference", "openblas", "openblas"};
     (void)state;
-    for (int b = 0; b < 2; b++) {
+    for (int b = 0; b < 4; b++) {
         const struct backend *backend;
         struct error error = {0};
         assert_int_equal(backend_find(names[b], &backend, &error), STATUS_OK);
@@ -232,9 +237,12 @@ static void test_no_memory(void **state) {
         for (int n = 1; !made && n < 100; n++) {
             alloc_fail_at(n, false);
             struct llama *model = llama_create(&def, &error);
-            struct compute *compute = model ? compute_create(model, backend, 2, 13, COMPUTE_TRAINING, &error) : NULL;
+            enum compute_purpose purpose = b % 2 ? COMPUTE_EVALUATION : COMPUTE_TRAINING;
+            struct compute *compute = model ? compute_create(model, backend, 2, 13, purpose, &error) : NULL;
+            float *vector = compute ? backend_alloc(backend, 10, "test", &error) : NULL;
             alloc_fail_at(0, false);
-            made = compute != NULL;
+            made = vector != NULL;
+            backend_release(backend, vector);
             if (!made) assert_int_equal(error.status, STATUS_MEMORY);
             compute_free(compute);
             llama_free(model);

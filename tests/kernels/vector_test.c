@@ -132,6 +132,50 @@ static void test_js_distance(void **state) {
                     (b ? 1e-6 : 1e-3));
 }
 
+/* Random distributions from far apart to close. The terms are never negative and each is within a few 2^-24: 1e-6 of
+ * the sum. The reference subtracts logarithms in double, which leaves 1e-15 / JSD. */
+static void test_js_distance_agrees(void **state) {
+    enum { ROWS = 5, COLUMNS = 207 };
+    (void)state;
+    for (double apart = 8; apart > 1e-3; apart /= 4) {
+        float p[ROWS * COLUMNS], q[ROWS * COLUMNS];
+        struct rng rng = rng_stream(3, RNG_TEST, 0, 0);
+        for (int r = 0; r < ROWS; r++) {
+            double p_sum = 0, q_sum = 0, x[COLUMNS], y[COLUMNS];
+            for (int c = 0; c < COLUMNS; c++) {
+                double u = 2 * rng_normal(&rng);
+                p_sum += x[c] = exp(u);
+                q_sum += y[c] = exp(u + apart * rng_normal(&rng));
+            }
+            for (int c = 0; c < COLUMNS; c++) {
+                p[r * COLUMNS + c] = (float)(x[c] / p_sum);
+                q[r * COLUMNS + c] = (float)(y[c] / q_sum);
+            }
+        }
+        double expected = probabilities_js_distance(backends[0], p, q, ROWS, COLUMNS);
+        double got = probabilities_js_distance(backends[1], p, q, ROWS, COLUMNS);
+        assert_true(fabs(got - expected) <= 1e-6 * expected);
+    }
+}
+
+/* Both round the velocity to a float and compute the rest in double. */
+static void test_outer_momentum_agrees(void **state) {
+    float to[2][COUNT], base[COUNT], velocity[2][COUNT], outer[COUNT];
+    (void)state;
+    fill(base, 1);
+    fill(outer, 2);
+    for (int nesterov = 0; nesterov < 2; nesterov++) {
+        for (int b = 0; b < 2; b++) {
+            fill(velocity[b], 3);
+            vector_outer_momentum(backends[b], to[b], base, outer, velocity[b], COUNT, 0.7, 0.9, nesterov);
+        }
+        for (int i = 0; i < COUNT; i++) {
+            assert_true(fabsf(to[0][i] - to[1][i]) <= 0x1p-22f * (1 + fabsf(to[0][i])));
+            assert_true(fabsf(velocity[0][i] - velocity[1][i]) <= 0x1p-23f * (1 + fabsf(velocity[0][i])));
+        }
+    }
+}
+
 static void test_finite(void **state) {
     float a[COUNT];
     (void)state;
@@ -152,6 +196,8 @@ int main(void) {
                                        cmocka_unit_test(test_adamw_agrees),
                                        cmocka_unit_test(test_norms_agree),
                                        cmocka_unit_test(test_js_distance),
-                                       cmocka_unit_test(test_finite)};
+                                       cmocka_unit_test(test_finite),
+                                       cmocka_unit_test(test_js_distance_agrees),
+                                       cmocka_unit_test(test_outer_momentum_agrees)};
     return cmocka_run_group_tests(tests, setup, NULL);
 }
