@@ -65,8 +65,8 @@ struct plot_def {
     const char *scenario;  /* NULL = all; else only runs of this scenario */
     int32_t columns;       /* txt: width of the terminal */
 };
-/* Writes DIRECTORY/KIND.gp (self-contained: data within) and DIRECTORY/KIND.FORMAT; for txt the figure is appended to
- * `text` too when not NULL. Without gnuplot, or when it fails: the .gp stays and STATUS_UNSUPPORTED says so. No runs to
+/* Writes DIRECTORY/KIND.gp (self-contained: data within; DIRECTORY/KIND.txt.gp for txt, so that the picture's stays) and
+ * DIRECTORY/KIND.FORMAT; for txt the figure is appended to `text` too when not NULL. Without gnuplot, or when it fails: the .gp stays and STATUS_UNSUPPORTED says so. No runs to
  * draw: STATUS_INPUT. */
 NODISCARD enum status plot_draw(struct store *store, const struct plot_def *def, char *path, size_t path_size,
                                 struct text *text, struct error *error);
