@@ -169,10 +169,35 @@ static void test_topics(void **state) {
     for (int topic = 0; topic < SYNTHETIC_TOPICS; topic++) assert_in_range(times[topic], STRETCHES / 5, STRETCHES / 3);
 }
 
+/* Given the hidden chain, words follow p(w | z, k) and topics p(z' | z). The mean of -ln p(w | z, k) over some 1.8e5
+ * words is its expectation, the entropy, to about 0.01 (topics persist, so fewer than 1.8e5 are independent); topics
+ * stay with their probability to 6 standard deviations of a free draw. */
+static void test_hidden_chain(void **state) {
+    static uint8_t topics[COUNT], again[COUNT];
+    double words = 0, stays = 0, surprise = 0, entropy = 0, p = synthetic_topic_step(0, 0);
+    int64_t at = 0;
+    (void)state;
+    synthetic_write(source, again, COUNT, topics, 1);
+    for (int before = word_at(0); (at += source->words[before].length) < COUNT - SYNTHETIC_LONGEST;) {
+        int next = word_at(at), context = topics[at] * SYNTHETIC_CLASSES + source->words[before].class_index;
+        surprise -= log(source->probability[context][next]);
+        stays += topics[at] == topics[at - 1];
+        words++;
+        before = next;
+    }
+    for (int c = 0; c < SYNTHETIC_CONTEXTS; c++)
+        for (int w = 0; w < SYNTHETIC_WORDS; w++)
+            entropy -= source->stationary[c] * source->probability[c][w] * log(source->probability[c][w]);
+    assert_true(fabs(surprise / words - entropy) < 0.05);
+    assert_true(fabs(stays / words - p) < 6 * sqrt(p * (1 - p) / words));
+    assert_true(p > 0.9); /* topics last longer than a few words */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_seed),   cmocka_unit_test(test_probabilities_sum_to_one),
         cmocka_unit_test(test_stationary),  cmocka_unit_test(test_lexicon),
-        cmocka_unit_test(test_frequencies), cmocka_unit_test(test_topics)};
+        cmocka_unit_test(test_frequencies), cmocka_unit_test(test_topics),
+        cmocka_unit_test(test_hidden_chain)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
