@@ -25,8 +25,9 @@ struct run_info {
     const char *build;   /* version, compiler, options */
     bool timing_only;
 };
-/* A row with status `running`. An unfinished or older run of the same config_hash is replaced in the same transaction.
- */
+/* A row with status `running`. An unfinished or older run of the same config_hash is replaced in the same transaction;
+ * only, timing alone does not replace training. run_ids are never used twice: writing to a run that another process has
+ * replaced meanwhile is STATUS_IO. */
 NODISCARD enum status store_begin_run(struct store *store, const struct sim_def *def, const struct run_info *info,
                                       int64_t *run_id, struct error *error);
 NODISCARD enum status store_put_round(struct store *store, int64_t run_id, const struct sim_round *round,
@@ -65,9 +66,9 @@ struct plot_def {
     const char *scenario;  /* NULL = all; else only runs of this scenario */
     int32_t columns;       /* txt: width of the terminal */
 };
-/* Writes DIRECTORY/KIND.gp (self-contained: data within; DIRECTORY/KIND.txt.gp for txt, so that the picture's stays) and
- * DIRECTORY/KIND.FORMAT; for txt the figure is appended to `text` too when not NULL. Without gnuplot, or when it fails: the .gp stays and STATUS_UNSUPPORTED says so. No runs to
- * draw: STATUS_INPUT. */
+/* Writes DIRECTORY/KIND.gp (self-contained: data within; DIRECTORY/KIND.txt.gp for txt, so that the picture's stays)
+ * and DIRECTORY/KIND.FORMAT; for txt the figure is appended to `text` too when not NULL. Without gnuplot, or when it
+ * fails: the .gp stays and STATUS_UNSUPPORTED says so. No runs to draw: STATUS_INPUT. */
 NODISCARD enum status plot_draw(struct store *store, const struct plot_def *def, char *path, size_t path_size,
                                 struct text *text, struct error *error);
 
