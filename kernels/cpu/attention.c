@@ -1,19 +1,15 @@
 /* Causal grouped-query attention of one sequence, one head and LANES queries at a time, with the queries along the
- * lanes: maxima, exponentials and sums over keys then need nothing across lanes, and keys past the last query of the
- * sixteen are never computed. Scores of these sixteen queries are all that is ever in memory; the way back computes
- * them again from the saved log-sum-exps (Dao et al. 2022).
+ * lanes: maxima, exponentials and sums over keys then need nothing across lanes, and keys past the last of the queries
+ * are never computed. The scores of these queries are all that is ever in memory; the way back computes them again from
+ * the saved log-sum-exps (Dao et al. 2022).
  *
  * Heads are packed first, T and head_dim rounded up to LANES with zeros (T', D'): rows [T', D'], or "turned", one
- * [D', LANES] panel per sixteen rows. Every product is then block_product() on whole blocks.
+ * [D', LANES] panel per LANES rows. Every product is then block_product() on whole blocks.
  */
 #include "operators.h"
 #include "vector_math.h"
 
-#ifdef __AVX512F__
-enum { ROWS = 16 }; /* sums kept in registers; divides LANES */
-#else
-enum { ROWS = 4 };
-#endif
+enum { ROWS = LANES }; /* half of the processor's registers hold sums */
 
 static int64_t round_up(int64_t count) {
     return (count + LANES - 1) / LANES * LANES;
@@ -77,7 +73,7 @@ static void unpack_panel(float *to, int64_t stride, const float *panel, float *r
     unpack(to, stride, rows, count < LANES ? count : LANES, head_dim);
 }
 
-/* ---- pieces of both ways; `first`: the first of sixteen queries, `keys` = first + LANES of them are looked at ---- */
+/* ---- pieces of both ways; `first`: the first of LANES queries, `keys` = first + LANES of them are looked at ---- */
 
 /* to[keys, LANES] = rows . panel, for keys and their scores, or values and the gradient of probabilities. */
 static void keys_times_panel(float *to, const float *rows, const float *panel, int64_t keys, int64_t depth) {
@@ -156,7 +152,7 @@ static struct packed lay_out(float *scratch, int64_t length, int64_t head_dim) {
     return at;
 }
 
-/* Sixteen queries from `first`: their outputs to y, and log_sums. */
+/* LANES queries from `first`: their outputs to y, and log_sums. */
 static void forward_queries(float *y, int64_t width, float *log_sums, const struct packed *at, int64_t first,
                             int64_t length, int64_t head_dim) {
     int64_t depth = round_up(head_dim), keys = first + LANES, count = length - first;
@@ -199,7 +195,7 @@ static void score_gradient(const float *p, float *dp, int64_t keys) {
         lanes_store(dp + s * LANES, lanes_load(p + s * LANES) * (lanes_load(dp + s * LANES) - shared));
 }
 
-/* Sixteen queries from `first`: dq is written, at->dk and at->dv are added to. q was packed with the scale of the
+/* LANES queries from `first`: dq is written, at->dk and at->dv are added to. q was packed with the scale of the
  * scores, so dk has it already. */
 static void backward_queries(float *dq, int64_t stride, const float *log_sums, const struct packed *at, int64_t first,
                              int64_t length, int64_t head_dim) {

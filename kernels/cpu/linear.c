@@ -12,9 +12,9 @@
 #include <stdbool.h>
 
 #ifdef __AVX512F__
-enum { BLOCK_ROWS = 8, BLOCK_LANES = 2 };
+enum { BLOCK_ROWS = 8, BLOCK_LANES = 2 }; /* sixteen of thirty-two registers */
 #else
-enum { BLOCK_ROWS = 6, BLOCK_LANES = 1 };
+enum { BLOCK_ROWS = 6, BLOCK_LANES = 2 }; /* twelve of sixteen registers */
 #endif
 enum { BLOCK_COLUMNS = BLOCK_LANES * LANES, BLOCK_TERMS = 256 };
 

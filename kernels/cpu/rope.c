@@ -18,8 +18,7 @@ void cpu_rope_table(float *table, int64_t length, int64_t head_dim, double theta
 /* One head of exactly LANES. */
 static inline void rotate_lanes(float *x, const float *cosine, const float *sine, float direction) {
     lanes v = lanes_load(x);
-    lanes other = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    lanes_store(x, v * lanes_load(cosine) + other * (direction * lanes_load(sine)));
+    lanes_store(x, v * lanes_load(cosine) + lanes_swap_halves(v) * (direction * lanes_load(sine)));
 }
 
 static inline void rotate(float *restrict a, const float *restrict cosine, const float *restrict sine, int64_t half,

@@ -1,5 +1,6 @@
-/* Sixteen floats at a time, and the functions that the loops need on them. GCC's vector types compile to whatever the
- * processor has (AVX-512, two AVX registers, ...), so the order of every sum is the same everywhere. */
+/* As many floats at a time as a register of the processor holds, and the functions that the loops need on them. Sums of
+ * lanes have a fixed order; it depends on the width, so bits may differ between processors with AVX-512 and without.
+ */
 #ifndef CPU_VECTOR_MATH_H
 #define CPU_VECTOR_MATH_H
 
@@ -7,9 +8,15 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __AVX512F__
 enum { LANES = 16 };
 typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t lanes_int __attribute__((vector_size(64)));
+#else /* wider vectors than registers make gcc go through memory */
+enum { LANES = 8 };
+typedef float lanes __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t lanes_int __attribute__((vector_size(32)));
+#endif
 
 static inline lanes lanes_load(const float *at) {
     return *(const lanes *)at;
@@ -25,7 +32,7 @@ static inline lanes lanes_of(float value) {
 static inline float lanes_sum(lanes v) {
     float s[LANES];
     memcpy(s, &v, sizeof s);
-    for (int width = 8; width >= 1; width /= 2)
+    for (int width = LANES / 2; width >= 1; width /= 2)
         for (int i = 0; i < width; i++) s[i] += s[i + width];
     return s[0];
 }
@@ -49,9 +56,34 @@ static inline lanes lanes_keep(lanes_int mask, lanes a) {
     return a;
 }
 
+/* What differs with the width: 0, 1, 2, ...; a's and b's first (last) halves interleaved; the halves of a exchanged. */
+#ifdef __AVX512F__
 static inline lanes_int lanes_index(void) {
     return (lanes_int){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 }
+static inline lanes lanes_zip_first(lanes a, lanes b) {
+    return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+static inline lanes lanes_zip_last(lanes a, lanes b) {
+    return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+static inline lanes lanes_swap_halves(lanes a) {
+    return __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+#else
+static inline lanes_int lanes_index(void) {
+    return (lanes_int){0, 1, 2, 3, 4, 5, 6, 7};
+}
+static inline lanes lanes_zip_first(lanes a, lanes b) {
+    return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+static inline lanes lanes_zip_last(lanes a, lanes b) {
+    return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+static inline lanes lanes_swap_halves(lanes a) {
+    return __builtin_shufflevector(a, a, 4, 5, 6, 7, 0, 1, 2, 3);
+}
+#endif
 
 static inline lanes lanes_max(lanes a, lanes b) {
     return lanes_pick(a > b, a, b);
@@ -108,17 +140,16 @@ static inline lanes lanes_log(lanes x) {
     return r + low + 0.693359375f * e;
 }
 
-/* to = from transposed, [LANES, LANES] each, rows to_row and from_row apart. Each round interleaves row i with row i +
- * 8: that rotates the eight bits of (row, lane) by one, so four rounds swap them. */
+/* to = from transposed, [LANES, LANES] each, rows to_row and from_row apart. Each round interleaves row i with the row
+ * half of all further on: that rotates the bits of (row, lane) by one, so that as many rounds as a row number has bits
+ * swap them. */
 static inline void lanes_transpose(float *to, int64_t to_row, const float *from, int64_t from_row) {
     lanes rows[LANES], next[LANES];
     for (int i = 0; i < LANES; i++) rows[i] = lanes_load(from + i * from_row);
-    for (int round = 0; round < 4; round++) {
+    for (int done = 1; done < LANES; done *= 2) {
         for (int i = 0; i < LANES / 2; i++) {
-            lanes a = rows[i], b = rows[i + LANES / 2];
-            next[2 * i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-            next[2 * i + 1] =
-                __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+            next[2 * i] = lanes_zip_first(rows[i], rows[i + LANES / 2]);
+            next[2 * i + 1] = lanes_zip_last(rows[i], rows[i + LANES / 2]);
         }
         for (int i = 0; i < LANES; i++) rows[i] = next[i];
     }

@@ -96,7 +96,7 @@ static inline lanes js_terms(lanes p, lanes q) {
     return lanes_keep(sum != 0.0f, term); /* NaN is not 0: it stays */
 }
 
-/* Sixty-four entries in single precision at a time, these added in double. */
+/* A few entries in single precision at a time, these added in double. */
 static double js_divergence(const float *p, const float *q, int64_t count) {
     enum { PIECE = 4 * LANES };
     double all = 0;

@@ -26,6 +26,11 @@ static double now_s(void) {
     return clock_s(CLOCK_MONOTONIC);
 }
 
+/* Of this thread alone. */
+static double core_s(void) {
+    return clock_s(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* ---- the peak: independent multiply-adds in registers ---- */
 
 typedef float wide __attribute__((vector_size(64)));
@@ -37,10 +42,10 @@ static double fma_peak_flops(void) {
     for (int c = 0; c < CHAINS; c++) sum[c] = a;
     double best = 0;
     for (int repeat = 0; repeat < 5; repeat++) {
-        double start = now_s();
+        double start = core_s();
         for (int r = 0; r < ROUNDS; r++)
             for (int c = 0; c < CHAINS; c++) sum[c] = sum[c] * a + b;
-        double rate = 2.0 * 16 * CHAINS * ROUNDS / (now_s() - start);
+        double rate = 2.0 * 16 * CHAINS * ROUNDS / (core_s() - start);
         if (rate > best) best = rate;
     }
     volatile float kept = 0;
@@ -55,11 +60,11 @@ static double product_s(int n, int in, int out) {
           *y = calloc((size_t)n * (size_t)out, sizeof *y);
     double best = 1e9;
     for (int repeat = 0; repeat < 12; repeat++) {
-        double start = now_s();
+        double start = core_s();
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, out, in, 1, x, in, w, in, 0, y, out);
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, in, out, 1, y, out, w, in, 0, x, in);
         cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, out, in, n, 1, y, out, x, in, 0, w, in);
-        double took = now_s() - start;
+        double took = core_s() - start;
         if (took < best) best = took;
     }
     free(x);
@@ -131,20 +136,20 @@ static void make(struct replicas *r, const struct llama_def *def, int32_t replic
 }
 
 static void report(const char *preset, const struct llama_def *def, const struct replicas *r, int32_t replicas,
-                   int32_t threads, double wall_s, double core_s) {
+                   int32_t threads, double wall_s, double cores_s) {
     int n = r->batch * r->length;
     double steps = (double)r->steps * replicas, flop = each_linear(def, n, product_flop);
     double peak = fma_peak_flops(), products = each_linear(def, n, product_s), large = product_s(512, 768, 768);
     printf(
         "%s: %.0f tokens/s with %d replicas on %d threads, %.0f per core-second; step %.3f ms of a core = %.2f x its "
         "matrix products\n",
-        preset, steps * n / wall_s, replicas, threads, steps * n / core_s, core_s / steps * 1e3,
-        core_s / steps / products);
+        preset, steps * n / wall_s, replicas, threads, steps * n / cores_s, cores_s / steps * 1e3,
+        cores_s / steps / products);
     printf(
         "  GFLOP/s of a core: %.1f in the step, %.1f its products alone, %.1f a large product, %.1f multiply-add peak; "
         "the step reaches %.2f of the large product, %.2f of the peak\n",
-        1e-9 * flop * steps / core_s, 1e-9 * flop / products, 1e-9 * product_flop(512, 768, 768) / large, 1e-9 * peak,
-        flop * steps / core_s * large / product_flop(512, 768, 768), flop * steps / core_s / peak);
+        1e-9 * flop * steps / cores_s, 1e-9 * flop / products, 1e-9 * product_flop(512, 768, 768) / large, 1e-9 * peak,
+        flop * steps / cores_s * large / product_flop(512, 768, 768), flop * steps / cores_s / peak);
 }
 
 int main(int argc, char **argv) {
