@@ -83,7 +83,7 @@ static bool has_subset(const struct sim_def *def) {
 #define PLANNED(name)                                                                                                  \
     { .path = (name), .kind = KEY_UNSUPPORTED }
 
-// clang-format off
+/* clang-format off */
 static const struct key keys[] = {
     {.path = "name", .kind = KEY_TEXT, CHARS(name),
      .help = "What the scenario is called in tables and figures; the file's name if absent."},
@@ -106,7 +106,8 @@ static const struct key keys[] = {
      .replaces = "cluster.compute.step", .applies = step_is_derived, .needs = "no cluster.compute.step",
      .help = "Peak arithmetic of a worker; a step takes 6 · payload parameters · tokens / (peak · mfu)."},
     {.path = "cluster.compute.mfu", .kind = KEY_FRACTION, AT(cluster.compute.mfu), FROM(0, 1),
-     .applies = step_is_derived, .needs = "cluster.compute.peak", .help = "Model FLOP utilization: the share of the peak that is reached."},
+     .applies = step_is_derived, .needs = "cluster.compute.peak",
+     .help = "Model FLOP utilization: the share of the peak that is reached."},
     {.path = "cluster.compute.tokens", .kind = KEY_COUNT, AT(cluster.compute.tokens), FROM(1, 1e15), WORD("batch", 0),
      .applies = step_is_derived, .needs = "cluster.compute.peak",
      .help = "Tokens per step and worker at the payload's scale; `batch` = those of the trained model."},
@@ -140,7 +141,8 @@ static const struct key keys[] = {
     {.path = "model.layers", .kind = KEY_INTEGER, AT(model.layers), FROM(1, 1e4), .help = "Decoder layers."},
     {.path = "model.heads", .kind = KEY_INTEGER, AT(model.heads), FROM(1, 1e5), .help = "Query heads."},
     {.path = "model.kv_heads", .kind = KEY_INTEGER, AT(model.kv_heads), FROM(1, 1e5), .help = "Key and value heads."},
-    {.path = "model.ffn", .kind = KEY_INTEGER, AT(model.ffn), FROM(1, 1e7), .help = "Width of the SwiGLU hidden layer."},
+    {.path = "model.ffn", .kind = KEY_INTEGER, AT(model.ffn), FROM(1, 1e7),
+     .help = "Width of the SwiGLU hidden layer."},
     {.path = "model.vocab", .kind = KEY_INTEGER, AT(model.vocab), FROM(1, 1e8), .help = "Vocabulary."},
     {.path = "model.context", .kind = KEY_INTEGER, AT(model.context), FROM(1, 1e7),
      .help = "Tokens of a training sequence."},
@@ -168,7 +170,8 @@ static const struct key keys[] = {
      .help = "Dirichlet alpha of the workers' shares of topics; the smaller, the more different the workers."},
 
     {.path = "train.tokens", .kind = KEY_COUNT, AT(train.tokens), FROM(1, 1e15), WORD("rounds", 0),
-     .replaces = "train.rounds", .help = "Training tokens, all workers together; `rounds` = as many as the rounds take."},
+     .replaces = "train.rounds",
+     .help = "Training tokens, all workers together; `rounds` = as many as the rounds take."},
     {.path = "train.rounds", .kind = KEY_INTEGER, AT(train.rounds), FROM(1, 1e9), WORD("tokens", 0),
      .replaces = "train.tokens", .help = "Rounds, instead of tokens; `tokens` = as many as the tokens give."},
     {.path = "train.batch", .kind = KEY_INTEGER, AT(train.batch), FROM(1, 1e6),
@@ -220,7 +223,8 @@ static const struct key keys[] = {
     {.path = "evaluate.js_tokens", .kind = KEY_COUNT, AT(evaluate.js_tokens), FROM(1, 1e9), WORD("off", 0),
      .help = "Tokens of the held-out batch for the Jensen-Shannon distance."},
 
-    {.path = "seed", .kind = KEY_SEED, AT(seed), FROM(0, SEED_MAX), .help = "Seed of everything random; with seeds, the first."},
+    {.path = "seed", .kind = KEY_SEED, AT(seed), FROM(0, SEED_MAX),
+     .help = "Seed of everything random; with seeds, the first."},
     {.path = "seeds", .kind = KEY_SEEDS, FROM(1, 1e6), .alias = true,
      .help = "How many seeds to play: seed, seed + 1, ..."},
     {.path = "backend", .kind = KEY_NAME, CHARS(backend), .choice = backend_choice,
@@ -236,7 +240,7 @@ static const struct key keys[] = {
     PLANNED("train.optimizer.rotate"), PLANNED("train.optimizer.lift"), PLANNED("strategy.W1"),
     PLANNED("strategy.W2"), PLANNED("strategy.failures"),
 };
-// clang-format on
+/* clang-format on */
 
 #define KEYS ((int32_t)(sizeof keys / sizeof keys[0]))
 

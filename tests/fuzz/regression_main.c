@@ -106,7 +106,7 @@ static void run(const struct input *input) {
 
 int main(int argc, char **argv) {
     if (argc < 3) return 2;
-    int32_t mutations = atoi(argv[1]), files = argc - 2;
+    int32_t mutations = (int32_t)strtol(argv[1], NULL, 10), files = argc - 2;
     struct input *inputs = alloc_zero((size_t)files, sizeof *inputs, "corpus", NULL);
     struct input *changed = alloc_zero(1, sizeof *changed, "an input", NULL);
     if (!inputs || !changed) return 1;
