@@ -102,6 +102,11 @@ static enum status draw(struct store *store, const struct plot_def *def, struct 
     return status;
 }
 
+/* Of all figures, those that the database has nothing for are left out with a word. */
+static void skip(enum plot_kind kind, const struct error *error) {
+    fprintf(stderr, "thinwire: warning: no %s figure: %s\n", plot_kind_name(kind), error->message);
+}
+
 int command_plot(int argc, char **argv) {
     struct plot_options options = {.def = {.kind = PLOT_FRONTIER, .format = PLOT_SVG, .directory = "out"}};
     struct error error = {0};
@@ -110,12 +115,15 @@ int command_plot(int argc, char **argv) {
     struct store *store = store_open_read_only(options.database, &error);
     if (!store) return report_error(&error);
     enum status status = STATUS_OK;
-    int first = options.all_kinds ? 0 : (int)options.def.kind;
+    int drawn = 0, first = options.all_kinds ? 0 : (int)options.def.kind;
     int last = options.all_kinds ? PLOT_KINDS - 1 : first;
-    for (int kind = first; kind <= last && status == STATUS_OK; kind++) {
+    for (int kind = first; kind <= last; kind++) {
         options.def.kind = (enum plot_kind)kind;
         status = draw(store, &options.def, &error);
+        drawn += status == STATUS_OK;
+        if (status != STATUS_OK && options.all_kinds) skip(options.def.kind, &error);
     }
+    if (drawn > 0 && options.all_kinds) status = STATUS_OK;
     store_close(store);
     return status == STATUS_OK ? 0 : report_error(&error);
 }
