@@ -43,7 +43,8 @@ static void test_forward(void **state) {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
         for (int kind = 0; kind < 3; kind++) { /* from nothing, from another matrix, onto itself */
             int64_t n = shapes[i].n, in = shapes[i].in, out = shapes[i].out;
-            float *x = vector(n * in, 1), *w = vector(in * out, 2), *base = vector(n * out, 3), *y = vector(n * out, 3);
+            float *x = vector(n * in, 1), *w = vector(in * out, 2), *base = vector(n * out, 3),
+                  *y = vector(n * out, kind == 2 ? 3 : 4);
             cpu_linear_forward(y, kind == 0 ? NULL : kind == 1 ? base : y, x, w, n, in, out);
             for (int64_t t = 0; t < n; t++)
                 for (int64_t o = 0; o < out; o += 1 + o / 50) {
