@@ -84,6 +84,7 @@ static void changes_become_states(void **state) {
         struct text text = {0}, got = {0};
         text_append(&text, "hosts: {A: {}, B: {}}\nlinks: {l: {bandwidth: 9 MB/s, %s}}\nflows: []\n", cases[i].of_link);
         struct flows_file file = must_read_flows(text_get(&text));
+        assert_true(file.network.links[0].shared && !file.network.links[0].cut_when_down); /* unless said otherwise */
         for (int32_t k = 0; k < file.network.links[0].change_count; k++) {
             const struct link_change *change = &file.network.links[0].changes[k];
             text_append(&got, "%g:%d:%.0f ", (double)change->at_ns / 1e9, change->up, change->bandwidth_Bps);

@@ -187,6 +187,30 @@ static void names_and_seeds(void **state) {
     assert_int_equal(scenario_cell_count(scenario), 2);
     scenario_free(scenario);
     unlink(path);
+    write_file(path, "grid: {seed: [5, 6, 7], cluster.workers: [2]}\n"); /* --seeds in place of an axis */
+    scenario = scenario_read(path, NULL, 0, 2, &error);
+    assert_int_equal(scenario_cell_count(scenario), 2);
+    assert_int_equal(scenario_cell(scenario, 1)->seed, 2);
+    scenario_free(scenario);
+    unlink(path);
+}
+
+/* A minus before a zero, and spellings of one quantity, are the same scenario. */
+static void spellings_do_not_matter(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"train: {optimizer: {weight_decay: -0}}\n", "train: {optimizer: {weight_decay: 0.0}}\n"},
+        {"cluster: {link: {bandwidth: 12.5 MB/s}}\n", "cluster: {link: {up: 100 Mbps, down: 0.1 Gbps}}\n"},
+        {"{\"cluster\": {\"workers\": 8}}", "# by default\n---\ncluster:\n    workers: '8'\n...\n"},
+        {"payload: {parameters: 1.5B}\n", "payload:\r\n  parameters: 1500000000\r\n"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        struct sim_def a = must_resolve(pairs[i][0], (const char *const[]){"name=x", NULL}),
+                       b = must_resolve(pairs[i][1], (const char *const[]){"name=x", NULL});
+        char *left = json_of(&a), *right = json_of(&b);
+        assert_string_equal(left, right);
+        alloc_free(left);
+        alloc_free(right);
+    }
 }
 
 static void paths_start_at_the_scenario(void **state) {
@@ -219,6 +243,11 @@ static void paths_start_at_the_scenario(void **state) {
     snprintf(expected, sizeof expected, "%s/c.txt", real); /* an override's starts where the command is given */
     assert_string_equal(scenario_cell(scenario, 0)->data.path, expected);
     scenario_free(scenario);
+    assert_int_equal(chdir("/"), 0);
+    scenario = scenario_read(file, (const char *const[]){"data.text=c.txt"}, 1, 0, &error);
+    assert_string_equal(scenario_cell(scenario, 0)->data.path, "/c.txt");
+    scenario_free(scenario);
+    assert_int_equal(chdir(real), 0);
     unlink(file);
     rmdir(folder);
 }
@@ -246,7 +275,8 @@ int main(void) {
         cmocka_unit_test(presets_and_names_come_first), cmocka_unit_test(words_stand_for_values),
         cmocka_unit_test(a_program_may_be_written_out), cmocka_unit_test(overrides_win_in_order),
         cmocka_unit_test(overrides_may_make_keys_idle), cmocka_unit_test(names_and_seeds),
-        cmocka_unit_test(paths_start_at_the_scenario),  cmocka_unit_test(standard_input_is_a_file_too),
+        cmocka_unit_test(spellings_do_not_matter),      cmocka_unit_test(paths_start_at_the_scenario),
+        cmocka_unit_test(standard_input_is_a_file_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }
