@@ -296,6 +296,8 @@ static void test_failures(void **state) {
         if (mixes) {
             assert_true(missing.last.contributors < 4 && missing.last.contributors >= 2);
             assert_int_equal(failed.last.contributors, 0);
+            /* what a healthy mix does is seen in the parameters */
+            assert_memory_not_equal(healthy.parameters, failed.parameters, (size_t)healthy.count * sizeof(float));
         }
         /* a worker counted as zero would shrink the norm by about a quarter */
         double ratio = norm(missing.parameters, missing.count) / norm(healthy.parameters, healthy.count);
