@@ -5,9 +5,11 @@
 #include "base/text.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,7 +85,7 @@ static void json_is_escaped(void **state) {
 
 static void finds_misspelt_words(void **state) {
     (void)state;
-    static const char *const words[] = {"bandwidth", "latency", "workers", "strategy", "up", "DiLoCo"};
+    static const char *const words[] = {"bandwidth", "latency", "workers", "strategy", "up", "DiLoCo", "step"};
     static const struct {
         const char *word, *expected;
     } rows[] = {
@@ -103,9 +105,11 @@ static void finds_misspelt_words(void **state) {
         {"bandw", NULL},
         {"xyz", NULL},
         {"workers", "workers"},
+        {"setp", "step"},
+        {"lxtxxcy", NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *got = text_nearest(rows[i].word, words, 6);
+        const char *got = text_nearest(rows[i].word, words, 7);
         bool right = rows[i].expected ? got && strcmp(got, rows[i].expected) == 0 : !got;
         EXPECT(right, "'%s': %s", rows[i].word, got ? got : "none");
     }
@@ -114,7 +118,7 @@ static void finds_misspelt_words(void **state) {
     memset(endless, 'a', sizeof endless - 1);
     endless[sizeof endless - 1] = '\0';
     const char *const long_words[] = {endless, "aaa"};
-    assert_null(text_nearest(endless, words, 6));
+    assert_null(text_nearest(endless, words, 7));
     assert_string_equal(text_nearest("aab", long_words, 2), "aaa");
     assert_no_faults();
 }
@@ -322,6 +326,43 @@ static void refuses_places_that_cannot_be_written(void **state) {
     assert_no_faults();
 }
 
+static void a_failing_write_keeps_the_old_file(void **state) {
+    (void)state;
+    struct error error = {0};
+    struct rlimit kept, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &kept), 0);
+    small = (struct rlimit){.rlim_cur = 4, .rlim_max = kept.rlim_max};
+    write_plain(in_folder("out"), "old", 3);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    enum status status = text_write_file(in_folder("out"), "longer", 6, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &kept), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(status, STATUS_IO);
+    assert_string_equal(error.message, "cannot be written: file too large");
+    expect_contents(in_folder("out"), "old", 3);
+    assert_int_equal(count_files(), 1);
+}
+
+static void lack_of_permission_is_bad_input(void **state) {
+    (void)state;
+    enum { NOBODY = 65534 };
+    struct error errors[2] = {0};
+    char *contents;
+    size_t length;
+    const char *closed = in_folder("closed"), *out = in_folder("closed/out");
+    assert_int_equal(mkdir(closed, 0), 0);
+    bool root = geteuid() == 0; /* who may do anything, and who cannot enter our folder as somebody else */
+    if (root && seteuid(NOBODY) != 0) skip();
+    enum status read = text_read_file(out, 10, &contents, &length, &errors[0]);
+    enum status written = text_write_file(out, "x", 1, &errors[1]);
+    if (root) assert_int_equal(seteuid(0), 0);
+    assert_int_equal(read, STATUS_INPUT);
+    assert_int_equal(written, STATUS_INPUT);
+    assert_string_equal(errors[0].message, "cannot be read: permission denied");
+    assert_string_equal(errors[1].message, "cannot be written: permission denied");
+}
+
 int main(void) {
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, NULL, empty_folder)
     const struct CMUnitTest tests[] = {
@@ -338,6 +379,8 @@ int main(void) {
         FILE_TEST(a_stale_part_is_no_obstacle),
         FILE_TEST(devices_are_written_not_replaced),
         FILE_TEST(refuses_places_that_cannot_be_written),
+        FILE_TEST(a_failing_write_keeps_the_old_file),
+        FILE_TEST(lack_of_permission_is_bad_input),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -278,6 +278,27 @@ static void reads_reals(void **state) {
     assert_no_faults();
 }
 
+static void refusals_of_reals_say_what_is_wrong(void **state) {
+    (void)state;
+    static const struct {
+        parse_real *parse;
+        const char *text, *expected;
+    } rows[] = {
+        {units_parse_flops, "fast", "no number in 'fast'; a rate of computation like '312 TFLOP/s' is needed"},
+        {units_parse_flops, "3 TFLOPS", "unknown unit or too large a value in '3 TFLOPS'"},
+        {units_parse_fraction, "x", "no fraction in 'x'; one like '5%' or '0.05' is needed"},
+        {units_parse_fraction, "150%", "fraction '150%' is outside 0 to 1"},
+        {units_parse_number, "x", "no plain number in 'x'; one like '3e-3' is needed"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct error error = {0};
+        double value;
+        EXPECT(rows[i].parse(rows[i].text, &value, &error) == STATUS_INPUT, "'%s'", rows[i].text);
+        EXPECT(strstr(error.message, rows[i].expected), "'%s': %s", rows[i].text, error.message);
+    }
+    assert_no_faults();
+}
+
 /* ---- writing ---- */
 
 static void writes_the_shortest(void **state) {
@@ -439,6 +460,8 @@ static void shows_three_digits(void **state) {
         {'c', 250, "250"},
         {'c', 16000, "16k"},
         {'c', 9.996, "10.0"},
+        {'c', 99.4, "99.4"},
+        {'c', 99.96, "100"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char buffer[48];
@@ -477,11 +500,17 @@ static void small_buffers_are_kept(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_every_spelling),      cmocka_unit_test(refuses_with_advice),
-        cmocka_unit_test(endless_text_is_refused),   cmocka_unit_test(reads_reals),
-        cmocka_unit_test(writes_the_shortest),       cmocka_unit_test(written_quantities_read_back),
-        cmocka_unit_test(decimals_are_read_exactly), cmocka_unit_test(written_numbers_read_back),
-        cmocka_unit_test(shows_three_digits),        cmocka_unit_test(small_buffers_are_kept),
+        cmocka_unit_test(reads_every_spelling),
+        cmocka_unit_test(refuses_with_advice),
+        cmocka_unit_test(endless_text_is_refused),
+        cmocka_unit_test(reads_reals),
+        cmocka_unit_test(refusals_of_reals_say_what_is_wrong),
+        cmocka_unit_test(writes_the_shortest),
+        cmocka_unit_test(written_quantities_read_back),
+        cmocka_unit_test(decimals_are_read_exactly),
+        cmocka_unit_test(written_numbers_read_back),
+        cmocka_unit_test(shows_three_digits),
+        cmocka_unit_test(small_buffers_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
