@@ -12,6 +12,7 @@
 enum { LANES = 16 };
 typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t lanes_int __attribute__((vector_size(64)));
+typedef uint32_t lanes_bits __attribute__((vector_size(64)));
 #else /* wider vectors than registers make gcc go through memory */
 enum { LANES = 8 };
 typedef float lanes __attribute__((vector_size(32), aligned(4), may_alias));
@@ -92,9 +93,10 @@ static inline lanes lanes_min(lanes a, lanes b) {
     return lanes_pick(a < b, a, b);
 }
 
-/* e^x for x <= 88; below -87 the result is 0. Cody-Waite reduction and a degree-6 polynomial: within 2 ulp. */
+/* e^x for x <= 88; below -87 the result is 0; NaN gives NaN. Cody-Waite reduction and a degree-6 polynomial: within
+ * 2 ulp. */
 static inline lanes lanes_exp(lanes x) {
-    lanes low = lanes_of(-87.0f);
+    lanes given = x, low = lanes_of(-87.0f);
     lanes_int alive = x >= low;
     x = lanes_pick(alive, x, low);
     lanes shifted = x * 1.44269504f + 12582912.0f; /* rounds to a whole number in the low bits */
@@ -106,16 +108,14 @@ static inline lanes lanes_exp(lanes x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    lanes_int exponent;
+    lanes_bits bits, exponent; /* unsigned: what lies beyond the range wraps */
     memcpy(&exponent, &shifted, sizeof exponent);
-    exponent = exponent << 23; /* the low bits of shifted hold the whole number; higher ones fall off */
-    lanes_int bits;
     memcpy(&bits, &p, sizeof bits);
-    bits += exponent;
-    bits &= alive;
+    bits += exponent << 23; /* the low bits of shifted hold the whole number; higher ones fall off */
+    bits &= (lanes_bits)alive;
     lanes result;
     memcpy(&result, &bits, sizeof result);
-    return result;
+    return lanes_pick(given == given, result, given);
 }
 
 /* ln x for normal positive x, and near -inf at 0 (a finite -88). x = m 2^e with m in [sqrt(1/2), sqrt(2)); a polynomial
