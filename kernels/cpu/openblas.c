@@ -1,6 +1,6 @@
-/* The back end for processors: the decoder over whole batches, matrix products by OpenBLAS, the rest by the loops
- * beside this file. Each call runs on its own thread; OpenBLAS is told to use one (its pthread build: the serial build
- * is not safe to call from several threads).
+/* The back end for processors: the decoder over batches by the loops beside this file, large matrix products by
+ * OpenBLAS. Each call runs on its own thread; OpenBLAS is told to use one (its pthread build: the serial build is not
+ * safe to call from several threads).
  *
  * Training goes through the batch a few sequences at a time, there and back, so that what the way back needs is still
  * in the cache; gradients add up. Evaluation goes sequence by sequence, so that a value never depends on how many were

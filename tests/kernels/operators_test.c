@@ -81,6 +81,7 @@ static double gradient(struct setting *s, const struct backend *backend, int32_t
     double loss;
     struct compute *compute = compute_create(s->model, backend, s->sequences, s->length, COMPUTE_TRAINING, &error);
     assert_non_null(compute);
+    if (!accumulate) vector_fill(backend, to, NAN, s->count); /* what was there must not matter */
     compute_gradient(compute, s->parameters, s->tokens, s->targets, sequences, (double)s->sequences * s->length,
                      accumulate, to, &loss);
     compute_free(compute);
