@@ -165,9 +165,7 @@ static void draw(const struct play *play, const struct run_options *options, enu
         if (on_terminal && plot_draw(play->store, &def, path, sizeof path, &figure, &error) == STATUS_OK)
             printf("\n%s", text_get(&figure));
     } else {
-        char line[700];
-        fprintf(stderr, "thinwire: warning: no %s figure: %s\n", plot_kind_name(kind),
-                error_format(&error, line, sizeof line));
+        fprintf(stderr, "thinwire: warning: no %s figure: %s\n", plot_kind_name(kind), error.message);
     }
     text_clear(&figure);
 }
