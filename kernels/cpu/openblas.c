@@ -23,14 +23,11 @@
 struct layer {
     float *x;                     /* [n, dim] at its start */
     float *middle;                /* [n, dim] after attention */
-    float *normed;                /* [n, dim] into q, k, v */
-    float *normed_mlp;            /* [n, dim] into gate, up */
     float *inverse, *inverse_mlp; /* [n] */
     float *qkv;                   /* [n, qkv] with RoPE */
     float *mixed;                 /* [n, dim] attention's output */
     float *log_sums;              /* [sequences][heads, length] */
     float *gate_up;               /* [n, 2 ffn] */
-    float *hidden;                /* [n, ffn] */
     int64_t offsets[LLAMA_TENSOR_KINDS];
 };
 
@@ -43,7 +40,9 @@ struct activations {
     int64_t dim, layers, head_dim, qkv, ffn, vocab, heads, kv_heads;
     struct layer *layer;                   /* [layers]; evaluation: every one on the same memory */
     float *out;                            /* [n, dim] at the end of the layers */
-    float *normed, *inverse;               /* [n, dim], [n] into the head */
+    float *inverse;                        /* [n] into the head */
+    float *normed;                         /* [n, dim] what the product at hand reads: a norm's output */
+    float *hidden;                         /* [n, ffn] and SwiGLU's; both are made again on the way back */
     float *logits;                         /* [n, vocab] */
     float *table;                          /* RoPE */
     float *scratch;                        /* attention */
@@ -112,15 +111,12 @@ static void take_layer(struct layer *layer, const struct activations *a, size_t 
     int64_t n = (int64_t)a->sequences * a->length;
     layer->x = take(a->arena, n * a->dim, bytes);
     layer->middle = take(a->arena, n * a->dim, bytes);
-    layer->normed = take(a->arena, n * a->dim, bytes);
-    layer->normed_mlp = take(a->arena, n * a->dim, bytes);
     layer->inverse = take(a->arena, n, bytes);
     layer->inverse_mlp = take(a->arena, n, bytes);
     layer->qkv = take(a->arena, n * a->qkv, bytes);
     layer->mixed = take(a->arena, n * a->dim, bytes);
     layer->log_sums = take(a->arena, n * a->heads, bytes);
     layer->gate_up = take(a->arena, n * 2 * a->ffn, bytes);
-    layer->hidden = take(a->arena, n * a->ffn, bytes);
 }
 
 /* Everything from the arena, or only its size when a->arena is NULL. Evaluation needs one layer's memory. */
@@ -135,6 +131,7 @@ static size_t take_all(struct activations *a) {
     }
     a->out = take(a->arena, n * a->dim, &bytes);
     a->normed = take(a->arena, n * a->dim, &bytes);
+    a->hidden = take(a->arena, n * a->ffn, &bytes);
     a->inverse = take(a->arena, n, &bytes);
     a->logits = take(a->arena, n * a->vocab, &bytes);
     a->table = take(a->arena, 2 * a->length * a->head_dim, &bytes);
@@ -205,8 +202,8 @@ static void layer_forward(const struct activations *a, const struct layer *layer
                           int32_t sequences) {
     int64_t n = (int64_t)sequences * a->length;
     const int64_t *at = layer->offsets;
-    cpu_rmsnorm_forward(layer->normed, layer->inverse, layer->x, w + at[LLAMA_ATTENTION_NORM], n, a->dim, epsilon(a));
-    cpu_linear_forward(layer->qkv, NULL, layer->normed, w + at[LLAMA_QUERY], n, a->dim, a->qkv);
+    cpu_rmsnorm_forward(a->normed, layer->inverse, layer->x, w + at[LLAMA_ATTENTION_NORM], n, a->dim, epsilon(a));
+    cpu_linear_forward(layer->qkv, NULL, a->normed, w + at[LLAMA_QUERY], n, a->dim, a->qkv);
     cpu_rope(layer->qkv, a->table, sequences, a->length, a->heads + a->kv_heads, a->head_dim, a->qkv, 0);
     for (int32_t i = 0; i < sequences; i++) {
         int64_t first = (int64_t)i * a->length;
@@ -214,11 +211,10 @@ static void layer_forward(const struct activations *a, const struct layer *layer
                               layer->qkv + first * a->qkv, a->length, a->heads, a->kv_heads, a->head_dim, a->scratch);
     }
     cpu_linear_forward(layer->middle, layer->x, layer->mixed, w + at[LLAMA_OUTPUT], n, a->dim, a->dim);
-    cpu_rmsnorm_forward(layer->normed_mlp, layer->inverse_mlp, layer->middle, w + at[LLAMA_MLP_NORM], n, a->dim,
-                        epsilon(a));
-    cpu_linear_forward(layer->gate_up, NULL, layer->normed_mlp, w + at[LLAMA_GATE], n, a->dim, 2 * a->ffn);
-    cpu_swiglu_forward(layer->hidden, layer->gate_up, n, a->ffn);
-    cpu_linear_forward(out, layer->middle, layer->hidden, w + at[LLAMA_DOWN], n, a->ffn, a->dim);
+    cpu_rmsnorm_forward(a->normed, layer->inverse_mlp, layer->middle, w + at[LLAMA_MLP_NORM], n, a->dim, epsilon(a));
+    cpu_linear_forward(layer->gate_up, NULL, a->normed, w + at[LLAMA_GATE], n, a->dim, 2 * a->ffn);
+    cpu_swiglu_forward(a->hidden, layer->gate_up, n, a->ffn);
+    cpu_linear_forward(out, layer->middle, a->hidden, w + at[LLAMA_DOWN], n, a->ffn, a->dim);
 }
 
 /* Leaves the logits in a->logits. */
@@ -265,10 +261,11 @@ static void layer_backward(const struct activations *a, const struct layer *laye
                            int32_t sequences, int add) {
     int64_t n = (int64_t)sequences * a->length;
     const int64_t *at = layer->offsets;
-    cpu_linear_backward_weight(g + at[LLAMA_DOWN], a->dx, layer->hidden, n, a->ffn, a->dim, add);
     cpu_linear_backward_input(a->dnarrow, a->dx, w + at[LLAMA_DOWN], n, a->ffn, a->dim);
-    cpu_swiglu_backward(a->dwide, a->dnarrow, layer->gate_up, n, a->ffn);
-    cpu_linear_backward_weight(g + at[LLAMA_GATE], a->dwide, layer->normed_mlp, n, a->dim, 2 * a->ffn, add);
+    cpu_swiglu_backward(a->dwide, a->hidden, a->dnarrow, layer->gate_up, n, a->ffn);
+    cpu_linear_backward_weight(g + at[LLAMA_DOWN], a->dx, a->hidden, n, a->ffn, a->dim, add);
+    cpu_rmsnorm_again(a->normed, layer->inverse_mlp, layer->middle, w + at[LLAMA_MLP_NORM], n, a->dim);
+    cpu_linear_backward_weight(g + at[LLAMA_GATE], a->dwide, a->normed, n, a->dim, 2 * a->ffn, add);
     cpu_linear_backward_input(a->dnormed, a->dwide, w + at[LLAMA_GATE], n, a->dim, 2 * a->ffn);
     cpu_rmsnorm_backward(a->dx, g + at[LLAMA_MLP_NORM], a->dnormed, layer->middle, w + at[LLAMA_MLP_NORM],
                          layer->inverse_mlp, n, a->dim);
@@ -282,7 +279,8 @@ static void layer_backward(const struct activations *a, const struct layer *laye
                                a->kv_heads, a->head_dim, a->scratch);
     }
     cpu_rope(a->dwide, a->table, sequences, a->length, a->heads + a->kv_heads, a->head_dim, a->qkv, 1);
-    cpu_linear_backward_weight(g + at[LLAMA_QUERY], a->dwide, layer->normed, n, a->dim, a->qkv, add);
+    cpu_rmsnorm_again(a->normed, layer->inverse, layer->x, w + at[LLAMA_ATTENTION_NORM], n, a->dim);
+    cpu_linear_backward_weight(g + at[LLAMA_QUERY], a->dwide, a->normed, n, a->dim, a->qkv, add);
     cpu_linear_backward_input(a->dnormed, a->dwide, w + at[LLAMA_QUERY], n, a->dim, a->qkv);
     cpu_rmsnorm_backward(a->dx, g + at[LLAMA_ATTENTION_NORM], a->dnormed, layer->x, w + at[LLAMA_ATTENTION_NORM],
                          layer->inverse, n, a->dim);

@@ -16,6 +16,8 @@ void cpu_linear_backward_weight(float *dw, const float *dy, const float *x, int6
 /* rmsnorm.c: inverse[n] keeps 1 / rms for the way back. dx += ..., dgain += ... */
 void cpu_rmsnorm_forward(float *y, float *inverse, const float *x, const float *gain, int64_t n, int64_t dim,
                          float epsilon);
+void cpu_rmsnorm_again(float *restrict y, const float *restrict inverse, const float *restrict x,
+                       const float *restrict gain, int64_t n, int64_t dim); /* the same bits from what was kept */
 void cpu_rmsnorm_backward(float *dx, float *dgain, const float *dy, const float *x, const float *gain,
                           const float *inverse, int64_t n, int64_t dim);
 
@@ -33,9 +35,10 @@ void cpu_attention_forward(float *y, float *log_sums, const float *qkv, int64_t 
 void cpu_attention_backward(float *dqkv, const float *dy, const float *log_sums, const float *qkv, int64_t length,
                             int64_t heads, int64_t kv_heads, int64_t head_dim, float *scratch);
 
-/* swiglu.c: dgate_up is written, and hidden (the forward's output) again with it */
+/* swiglu.c: the way back writes dgate_up, and the forward's output again */
 void cpu_swiglu_forward(float *hidden, const float *gate_up, int64_t n, int64_t ffn);
-void cpu_swiglu_backward(float *dgate_up, const float *dhidden, const float *gate_up, int64_t n, int64_t ffn);
+void cpu_swiglu_backward(float *dgate_up, float *hidden, const float *dhidden, const float *gate_up, int64_t n,
+                         int64_t ffn);
 
 /* crossentropy.c: logits [n, vocab] become probabilities / their gradient times scale; the sum of losses is returned */
 double cpu_softmax(float *logits, const int32_t *targets, int64_t n, int64_t vocab);

@@ -12,6 +12,12 @@ void cpu_rmsnorm_forward(float *y, float *inverse, const float *x, const float *
     }
 }
 
+void cpu_rmsnorm_again(float *restrict y, const float *restrict inverse, const float *restrict x,
+                       const float *restrict gain, int64_t n, int64_t dim) {
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t i = 0; i < dim; i++) y[t * dim + i] = x[t * dim + i] * inverse[t] * gain[i];
+}
+
 void cpu_rmsnorm_backward(float *dx, float *dgain, const float *dy, const float *x, const float *gain,
                           const float *inverse, int64_t n, int64_t dim) {
     for (int64_t t = 0; t < n; t++) {

@@ -21,27 +21,32 @@ void cpu_swiglu_forward(float *hidden, const float *gate_up, int64_t n, int64_t 
     }
 }
 
-static inline void backward_lanes(lanes *dg, lanes *du, lanes d, lanes g, lanes u) {
-    lanes s = sigmoid(g);
-    *dg = d * u * s * (1.0f + g * (1.0f - s));
-    *du = d * g * s;
+struct swiglu_lanes {
+    lanes dgate, dup, hidden;
+};
+
+static inline struct swiglu_lanes backward_lanes(lanes d, lanes g, lanes u) {
+    lanes s = sigmoid(g), silu = g * s;
+    return (struct swiglu_lanes){d * u * (s + silu * (1.0f - s)), d * silu, silu * u};
 }
 
-void cpu_swiglu_backward(float *dgate_up, const float *dhidden, const float *gate_up, int64_t n, int64_t ffn) {
+void cpu_swiglu_backward(float *dgate_up, float *hidden, const float *dhidden, const float *gate_up, int64_t n,
+                         int64_t ffn) {
     for (int64_t t = 0; t < n; t++) {
         const float *g = gate_up + t * 2 * ffn, *u = g + ffn, *d = dhidden + t * ffn;
-        float *dg = dgate_up + t * 2 * ffn, *du = dg + ffn;
-        lanes gate, up;
+        float *dg = dgate_up + t * 2 * ffn, *du = dg + ffn, *y = hidden + t * ffn;
         int64_t i = 0, left;
         for (; i + LANES <= ffn; i += LANES) {
-            backward_lanes(&gate, &up, lanes_load(d + i), lanes_load(g + i), lanes_load(u + i));
-            lanes_store(dg + i, gate);
-            lanes_store(du + i, up);
+            struct swiglu_lanes result = backward_lanes(lanes_load(d + i), lanes_load(g + i), lanes_load(u + i));
+            lanes_store(dg + i, result.dgate);
+            lanes_store(du + i, result.dup);
+            lanes_store(y + i, result.hidden);
         }
         if ((left = ffn - i) <= 0) continue;
-        backward_lanes(&gate, &up, lanes_load_part(d + i, left, 0), lanes_load_part(g + i, left, 0),
-                       lanes_load_part(u + i, left, 0));
-        lanes_store_part(dg + i, gate, left);
-        lanes_store_part(du + i, up, left);
+        struct swiglu_lanes result = backward_lanes(lanes_load_part(d + i, left, 0), lanes_load_part(g + i, left, 0),
+                                                    lanes_load_part(u + i, left, 0));
+        lanes_store_part(dg + i, result.dgate, left);
+        lanes_store_part(du + i, result.dup, left);
+        lanes_store_part(y + i, result.hidden, left);
     }
 }
