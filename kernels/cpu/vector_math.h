@@ -17,6 +17,7 @@ typedef uint32_t lanes_bits __attribute__((vector_size(64)));
 enum { LANES = 8 };
 typedef float lanes __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t lanes_int __attribute__((vector_size(32)));
+typedef uint32_t lanes_bits __attribute__((vector_size(32)));
 #endif
 
 static inline lanes lanes_load(const float *at) {
@@ -121,10 +122,10 @@ static inline lanes lanes_exp(lanes x) {
 /* ln x for normal positive x, and near -inf at 0 (a finite -88). x = m 2^e with m in [sqrt(1/2), sqrt(2)); a polynomial
  * in m - 1 (Cephes logf): within 2 ulp. */
 static inline lanes lanes_log(lanes x) {
-    lanes_int bits;
+    lanes_bits bits; /* unsigned: what is no positive number wraps */
     memcpy(&bits, &x, sizeof bits);
-    lanes_int exponent = (bits - 0x3f3504f3) >> 23; /* 0x3f3504f3: sqrt(1/2) */
-    bits -= exponent << 23;
+    lanes_int exponent = (lanes_int)(bits - 0x3f3504f3u) >> 23; /* 0x3f3504f3: sqrt(1/2) */
+    bits -= (lanes_bits)exponent << 23;
     lanes m, e = __builtin_convertvector(exponent, lanes);
     memcpy(&m, &bits, sizeof m);
     lanes r = m - 1.0f, square = r * r;

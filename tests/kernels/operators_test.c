@@ -187,6 +187,31 @@ static void test_untrained_loss(void **state) {
     drop(&s);
 }
 
+/* A run that diverges shows in the loss, wherever the number that is none lies. */
+static void test_divergence_shows(void **state) {
+    static const float values[] = {NAN, INFINITY, -INFINITY, 1e38f};
+    (void)state;
+    for (int b = 0; b < 2; b++)
+        for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
+            struct setting s;
+            make(&s, &shapes[0]);
+            const struct backend *backend = b ? s.fast : s.reference;
+            for (int32_t t = 0; t < llama_tensor_count(s.model); t++) {
+                const struct llama_tensor *tensor = llama_tensor(s.model, t);
+                int64_t at = tensor->offset + (tensor->kind == LLAMA_EMBEDDING ? s.tokens[0] * tensor->columns : 0);
+                float kept = s.parameters[at];
+                s.parameters[at] = values[v];
+                double loss = gradient(&s, backend, 1, false, s.got);
+                s.parameters[at] = kept;
+                if (!isfinite(loss) || isfinite(values[v])) continue; /* 1e38 may be normalised away */
+                print_error("%s, %s %g: loss %g\n", b ? "openblas" : "reference", tensor->name, (double)values[v],
+                            loss);
+                fail();
+            }
+            drop(&s);
+        }
+}
+
 /* ---- threads ---- */
 
 struct job {
@@ -270,6 +295,7 @@ int main(void) {
                                        cmocka_unit_test(test_untrained_loss),
                                        cmocka_unit_test(test_threads),
                                        cmocka_unit_test(test_no_memory),
-                                       cmocka_unit_test(test_backend_names)};
+                                       cmocka_unit_test(test_backend_names),
+                                       cmocka_unit_test(test_divergence_shows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
