@@ -59,9 +59,10 @@ struct program {
 NODISCARD enum status op_parse(const char *text, struct op *op, struct error *error);
 char *op_print(const struct op *op, char *buffer, size_t size);
 /* Balanced repeats, no nesting; every begin awaited once before the round ends and no label begun twice; a gradient
- * before step and before mixing it; parameters are mixed by begin only before the first inner step, so that the mixed
- * start of the round is what outer builds on; at least one inner step a round. `line` (may be NULL) gets the op at
- * fault, from 0. */
+ * before step and before mixing it, and every gradient applied; parameters are mixed by begin only before the first
+ * inner step and the first blocking mix of them, so that the mixed start of the round is what outer builds on; from the
+ * first mix of outer gradients to outer neither steps nor parameter mixes; at least one inner step a round.
+ * op_at_fault (may be NULL) gets the op at fault, from 0. */
 NODISCARD enum status program_check(const struct program *program, int32_t *op_at_fault, struct error *error);
 /* Inner steps (gradients) of one round with H = inner_steps. */
 int64_t program_inner_steps(const struct program *program, int32_t inner_steps);
@@ -150,9 +151,12 @@ double schedule_rate(const struct train_def *def, int64_t step, int64_t steps);
 /* Inner steps per worker that `tokens` buy: floor(tokens / (workers * batch * accumulation * context)); with rounds,
  * rounds * steps per round. */
 int64_t train_steps(const struct train_def *def, int32_t workers, int32_t context, const struct strategy_def *strategy);
-/* Rounds for that many steps: ceil(steps / steps per round); the last may be a shorter tail that still synchronises. */
+/* Rounds for that many steps: ceil(steps / steps per round); the last may be a shorter tail that still synchronises. At
+ * most INT32_MAX. */
 int32_t train_rounds(int64_t steps, const struct strategy_def *strategy);
-/* H of `round`, the tail taken into account. Tails shorten INNER and REPEAT ops of count 0 (H) only. */
+/* H of `round`, the tail taken into account. Tails shorten INNER and REPEAT ops of count 0 (H) only: the tail's H is
+ * the largest that fits, at least 1, so the steps played may be a few fewer than asked for, or more where a round's
+ * fixed counts are longer than what is left. */
 int32_t train_round_inner_steps(int64_t steps, const struct strategy_def *strategy, int32_t round);
 
 enum outer_kind { OUTER_NESTEROV, OUTER_HEAVY_BALL, OUTER_SGD, OUTER_KINDS };

@@ -182,7 +182,11 @@ char *op_print(const struct op *op, char *buffer, size_t size) {
 
 /* What has happened before the op that is looked at. */
 struct progress {
-    bool begun[MIX_LABELS], started_mixed, in_repeat, stepped, gradient, outer;
+    bool begun[MIX_LABELS], in_repeat;
+    bool started_mixed, mixed; /* the start of the round by a begin, the parameters by a blocking mix */
+    bool stepped, gradient;    /* a gradient that waits for its step */
+    bool delta, momentum;      /* mixed outer gradients that wait for outer; a mixed outer momentum */
+    bool outer;
 };
 
 static enum status check_begin(const struct op *op, struct progress *progress, struct error *error) {
@@ -195,6 +199,10 @@ static enum status check_begin(const struct op *op, struct progress *progress, s
     if (progress->stepped)
         return error_set(error, STATUS_INPUT,
                          "'begin' after an inner step; it mixes the start of the round, so it must stand before");
+    if (progress->mixed)
+        return error_set(error, STATUS_INPUT,
+                         "'begin' after the parameters were mixed; it mixes the start of the round, so it must stand "
+                         "before");
     if (progress->started_mixed)
         return error_set(error, STATUS_INPUT, "the start of the round is mixed twice; one 'begin' a round");
     progress->begun[op->label] = progress->started_mixed = true;
@@ -211,6 +219,42 @@ static enum status check_mix(const struct op *op, struct progress *progress, str
         return error_set(
             error, STATUS_INPUT,
             "mixes the outer gradient before there is one; inner steps must stand before and 'outer' after");
+    if (op->quantity == QUANTITY_PARAMETERS && progress->delta)
+        return error_set(
+            error, STATUS_INPUT,
+            "mixes parameters between the mix of outer gradients and 'outer', which replaces them; it must "
+            "stand before or after both");
+    progress->mixed |= op->quantity == QUANTITY_PARAMETERS;
+    progress->delta |= op->quantity == QUANTITY_OUTER_GRADIENT;
+    progress->momentum |= op->quantity == QUANTITY_OUTER_MOMENTUM;
+    return STATUS_OK;
+}
+
+/* Ops that need the parameters and overwrite the gradient (INNER, GRADIENT) or apply it (STEP). */
+static enum status check_training(const struct op *op, struct progress *progress, struct error *error) {
+    if (progress->delta)
+        return error_set(error, STATUS_INPUT,
+                         "'%s' between the mix of outer gradients and 'outer'; it must stand before or after both",
+                         op_names[op->kind]);
+    if (op->kind == OP_STEP && !progress->gradient)
+        return error_set(error, STATUS_INPUT, "'step' without a gradient; 'gradient' must stand before");
+    if (op->kind != OP_STEP && progress->gradient)
+        return error_set(error, STATUS_INPUT, "'%s' after a gradient that no 'step' applies", op_names[op->kind]);
+    progress->gradient = op->kind == OP_GRADIENT;
+    progress->stepped |= op->kind != OP_GRADIENT;
+    return STATUS_OK;
+}
+
+static enum status check_outer(struct progress *progress, struct error *error) {
+    if (progress->in_repeat) return error_set(error, STATUS_INPUT, "'outer' inside a repeat; it must stand outside");
+    if (!progress->stepped || progress->outer)
+        return error_set(error, STATUS_INPUT, "'outer' must stand once, after the inner steps");
+    for (int label = 0; label < MIX_LABELS; label++)
+        if (progress->begun[label])
+            return error_set(error, STATUS_INPUT, "'outer' while '%s' is under way; 'await %s' must stand before",
+                             label_names[label], label_names[label]);
+    progress->outer = true;
+    progress->delta = false;
     return STATUS_OK;
 }
 
@@ -225,17 +269,9 @@ static enum status check_op(const struct op *op, struct progress *progress, stru
         progress->in_repeat = false;
         return STATUS_OK;
     case OP_INNER:
-        progress->stepped = true;
-        return STATUS_OK;
     case OP_GRADIENT:
-        progress->gradient = true;
-        return STATUS_OK;
     case OP_STEP:
-        if (!progress->gradient)
-            return error_set(error, STATUS_INPUT, "'step' without a gradient; 'gradient' must stand before");
-        progress->gradient = false;
-        progress->stepped = true;
-        return STATUS_OK;
+        return check_training(op, progress, error);
     case OP_BEGIN:
         return check_begin(op, progress, error);
     case OP_AWAIT:
@@ -247,44 +283,58 @@ static enum status check_op(const struct op *op, struct progress *progress, stru
     case OP_MIX:
         return check_mix(op, progress, error);
     case OP_OUTER:
-        if (progress->in_repeat)
-            return error_set(error, STATUS_INPUT, "'outer' inside a repeat; it must stand outside");
-        if (!progress->stepped || progress->outer)
-            return error_set(error, STATUS_INPUT, "'outer' must stand once, after the inner steps");
-        for (int label = 0; label < MIX_LABELS; label++)
-            if (progress->begun[label])
-                return error_set(error, STATUS_INPUT, "'outer' while '%s' is under way; 'await %s' must stand before",
-                                 label_names[label], label_names[label]);
-        progress->outer = true;
-        return STATUS_OK;
+        return check_outer(progress, error);
     case OP_KINDS:
         break;
     }
     return STATUS_OK;
 }
 
-enum status program_check(const struct program *program, int32_t *op_at_fault, struct error *error) {
-    struct progress progress = {0};
-    for (int32_t i = 0; i < program->count; i++) {
-        if (op_at_fault) *op_at_fault = i;
-        TRY(check_op(&program->ops[i], &progress, error));
-    }
-    if (op_at_fault) *op_at_fault = program->count > 0 ? program->count - 1 : 0;
-    if (progress.in_repeat) return error_set(error, STATUS_INPUT, "a 'repeat' without its 'end'");
+/* What a whole round may not leave behind. */
+static enum status check_end(const struct progress *progress, struct error *error) {
+    if (progress->in_repeat) return error_set(error, STATUS_INPUT, "a 'repeat' without its 'end'");
     for (int label = 0; label < MIX_LABELS; label++)
-        if (progress.begun[label])
+        if (progress->begun[label])
             return error_set(error, STATUS_INPUT, "'%s' is begun and never awaited; 'await %s' is needed",
                              label_names[label], label_names[label]);
-    if (progress.gradient) return error_set(error, STATUS_INPUT, "a gradient that no 'step' applies");
-    if (progress.started_mixed && !progress.outer)
+    if (progress->gradient) return error_set(error, STATUS_INPUT, "a gradient that no 'step' applies");
+    if (progress->started_mixed && !progress->outer)
         return error_set(error, STATUS_INPUT,
                          "the mixed start of the round is used by nothing; 'outer' is needed after the inner steps");
-    if (!progress.stepped) return error_set(error, STATUS_INPUT, "a round without inner steps; 'inner H' is needed");
+    if (progress->delta)
+        return error_set(error, STATUS_INPUT, "mixed outer gradients are used by nothing; 'outer' is needed after");
+    if (progress->momentum && !progress->outer)
+        return error_set(error, STATUS_INPUT, "the outer momentum is mixed, and no 'outer' uses it; 'outer' is needed");
+    if (!progress->stepped) return error_set(error, STATUS_INPUT, "a round without inner steps; 'inner H' is needed");
     return STATUS_OK;
+}
+
+/* The body of a repeat is walked twice, so that what its end leaves to its beginning is seen too. */
+enum status program_check(const struct program *program, int32_t *op_at_fault, struct error *error) {
+    struct progress progress = {0};
+    int32_t repeat_at = 0;
+    bool again = false;
+    for (int32_t i = 0; i < program->count; i++) {
+        const struct op *op = &program->ops[i];
+        if (op_at_fault) *op_at_fault = i;
+        TRY(check_op(op, &progress, error));
+        if (op->kind == OP_REPEAT) {
+            repeat_at = i;
+            again = op->count != 1;
+        }
+        if (op->kind == OP_END && again) {
+            i = repeat_at;
+            progress.in_repeat = true;
+            again = false;
+        }
+    }
+    if (op_at_fault) *op_at_fault = program->count > 0 ? program->count - 1 : 0;
+    return check_end(&progress, error);
 }
 
 /* ---- counting ---- */
 
+/* Counts are at most 1e9, so a product fits; a sum of many may not and stays at the largest. */
 int64_t program_inner_steps(const struct program *program, int32_t inner_steps) {
     int64_t steps = 0, times = 1;
     for (int32_t i = 0; i < program->count; i++) {
@@ -292,8 +342,8 @@ int64_t program_inner_steps(const struct program *program, int32_t inner_steps) 
         int64_t count = op->count > 0 ? op->count : inner_steps;
         if (op->kind == OP_REPEAT) times = count;
         if (op->kind == OP_END) times = 1;
-        if (op->kind == OP_INNER) steps += times * count;
-        if (op->kind == OP_STEP) steps += times;
+        int64_t more = op->kind == OP_INNER ? times * count : op->kind == OP_STEP ? times : 0;
+        if (__builtin_add_overflow(steps, more, &steps)) return INT64_MAX;
     }
     return steps;
 }

@@ -55,24 +55,28 @@ double schedule_rate(const struct train_def *def, int64_t step, int64_t steps) {
 
 int64_t train_steps(const struct train_def *def, int32_t workers, int32_t context,
                     const struct strategy_def *strategy) {
-    if (def->rounds > 0) return def->rounds * program_inner_steps(&strategy->program, strategy->inner_steps);
-    int64_t per_step = (int64_t)workers * def->batch * def->accumulation * context;
-    return def->tokens / per_step;
+    int64_t steps, per_round = program_inner_steps(&strategy->program, strategy->inner_steps);
+    if (def->rounds > 0) return __builtin_mul_overflow(def->rounds, per_round, &steps) ? INT64_MAX : steps;
+    return def->tokens / workers / def->batch / def->accumulation / context; /* the product might not fit */
 }
 
 int32_t train_rounds(int64_t steps, const struct strategy_def *strategy) {
     int64_t per_round = program_inner_steps(&strategy->program, strategy->inner_steps);
-    return (int32_t)((steps + per_round - 1) / per_round);
+    int64_t rounds = steps / per_round + (steps % per_round != 0);
+    return rounds < INT32_MAX ? (int32_t)rounds : INT32_MAX;
 }
 
-/* Steps of a round are fixed + scaled * H; the tail takes the H that brings the last round to at most what is left. */
+/* The tail takes the largest H whose round is not longer than what is left, and 1 if even that is. */
 int32_t train_round_inner_steps(int64_t steps, const struct strategy_def *strategy, int32_t round) {
-    int64_t per_round = program_inner_steps(&strategy->program, strategy->inner_steps);
-    int64_t left = steps - round * per_round;
-    if (left >= per_round) return strategy->inner_steps;
-    int64_t fixed = program_inner_steps(&strategy->program, 0),
-            scaled = program_inner_steps(&strategy->program, 1) - fixed;
-    if (scaled <= 0) return strategy->inner_steps;
-    int64_t shorter = (left - fixed) / scaled;
-    return (int32_t)(shorter < 1 ? 1 : shorter);
+    const struct program *program = &strategy->program;
+    int64_t left = steps - round * program_inner_steps(program, strategy->inner_steps);
+    int32_t low = 1, high = strategy->inner_steps;
+    while (low < high) {
+        int32_t middle = high - (high - low) / 2;
+        if (program_inner_steps(program, middle) <= left)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
 }

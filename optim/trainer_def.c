@@ -44,6 +44,9 @@ static enum status check_optimizer(const struct optimizer_def *def, struct error
 static enum status check_train(const struct train_def *def, struct error *error) {
     TRY(check_number("train.batch", def->batch, 1, 65536, error));
     TRY(check_number("train.accumulation", def->accumulation, 1, 65536, error));
+    if ((int64_t)def->batch * def->accumulation > INT32_MAX)
+        return error_set(error, STATUS_INPUT, "train.batch x train.accumulation is %lld; at most %d is needed",
+                         (long long)def->batch * def->accumulation, INT32_MAX);
     TRY(check_number("train.rounds", def->rounds, 0, 1e9, error));
     TRY(check_number("train.warmup", (double)def->warmup, 0, 1e12, error));
     TRY(check_number("train.minimum", def->minimum, 0, 1, error));
@@ -70,6 +73,22 @@ static enum status check_subset(const struct trainer_def *def, struct error *err
     return status;
 }
 
+static enum status check_length(const struct trainer_def *def, struct error *error) {
+    int64_t steps = train_steps(&def->train, def->workers, def->model.context, &def->strategy);
+    if (steps < 1)
+        return error_set(error, STATUS_INPUT, "train.tokens is %lld; one inner step of %d workers takes %.0f",
+                         (long long)def->train.tokens, def->workers,
+                         (double)def->workers * def->train.batch * def->train.accumulation * def->model.context);
+    int64_t rounds = steps / program_inner_steps(&def->strategy.program, def->strategy.inner_steps);
+    if (rounds >= 1000000000)
+        return error_set(error, STATUS_INPUT, "train.tokens is %lld; that is %lld rounds, and at most 1e9 are played",
+                         (long long)def->train.tokens, (long long)rounds);
+    if (steps > 1000000000000000)
+        return error_set(error, STATUS_INPUT,
+                         "train.rounds x strategy.inner_steps is %lld steps; at most 1e15 is needed", (long long)steps);
+    return STATUS_OK;
+}
+
 enum status trainer_check(const struct trainer_def *def, struct error *error) {
     TRY(check_number("cluster.workers", def->workers, 1, INT32_MAX, error));
     TRY(check_number("strategy.inner_steps", def->strategy.inner_steps, 1, 1e9, error));
@@ -86,11 +105,7 @@ enum status trainer_check(const struct trainer_def *def, struct error *error) {
     if (program_check(&def->strategy.program, &at, &fault) != STATUS_OK)
         return error_set(error, STATUS_INPUT, "strategy.program: operation %d: %s", at + 1, fault.message);
     TRY(check_subset(def, error));
-    if (train_steps(&def->train, def->workers, def->model.context, &def->strategy) < 1)
-        return error_set(error, STATUS_INPUT, "train.tokens is %lld; one inner step of %d workers takes %lld",
-                         (long long)def->train.tokens, def->workers,
-                         (long long)def->workers * def->train.batch * def->train.accumulation * def->model.context);
-    return STATUS_OK;
+    return check_length(def, error);
 }
 
 /* ---- identity ---- */

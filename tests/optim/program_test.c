@@ -92,7 +92,7 @@ static void test_bad_ops(void **state) {
 
 static void test_bad_programs(void **state) {
     static const struct {
-        const char *lines[6];
+        const char *lines[7];
         const char *expected;
         int32_t at;
     } cases[] = {
@@ -113,6 +113,21 @@ static void test_bad_programs(void **state) {
         {{"begin mix1 parameters global", "inner H", "await mix1"}, "'outer' is needed", 2},
         {{"inner H", "await mix1"}, "not begun", 1},
         {{"inner H", "outer", "outer"}, "once", 2},
+        {{"inner H", "mix2 outer_gradient pairs", "inner H", "outer"}, "'inner' between", 2},
+        {{"inner H", "mix2 outer_gradient pairs", "gradient", "step", "outer"}, "'gradient' between", 2},
+        {{"gradient", "inner H", "step"}, "no 'step' applies", 1},
+        {{"gradient", "gradient", "step"}, "no 'step' applies", 1},
+        {{"inner H", "mix2 outer_gradient pairs", "mix parameters global", "outer"}, "mixes parameters between", 2},
+        {{"inner H", "mix2 outer_gradient pairs"}, "used by nothing", 1},
+        {{"inner H", "mix outer_momentum global"}, "no 'outer' uses it", 1},
+        {{"mix parameters global", "begin mix1 parameters pairs", "inner H", "await mix1", "outer"},
+         "after the parameters were mixed",
+         1},
+        /* the second time round */
+        {{"repeat 2", "inner H", "mix2 outer_gradient pairs", "end", "outer"}, "'inner' between", 1},
+        {{"begin mix1 parameters pairs", "repeat H", "inner 1", "await mix1", "end", "outer"}, "not begun", 3},
+        {{"gradient", "repeat 2", "step", "end"}, "'step' without", 2},
+        {{"repeat 2", "gradient", "end", "step"}, "no 'step' applies", 1},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -151,9 +166,81 @@ static void test_rounds_and_tails(void **state) {
             }
 }
 
+/* What is unusual and still means one thing. */
+static void test_good_programs(void **state) {
+    static const struct {
+        const char *lines[7];
+        int64_t steps; /* with H = 5 */
+    } cases[] = {
+        {{"inner H"}, 5},
+        {{"repeat 1", "gradient", "end", "step"}, 1},
+        {{"repeat 3", "inner 2", "mix parameters pairs", "end", "inner H"}, 11},
+        {{"inner H", "repeat 3", "mix2 outer_gradient pairs", "end", "outer"}, 5},
+        {{"inner H", "outer", "mix parameters pairs", "inner 2"}, 7},
+        {{"mix outer_momentum global", "inner H", "mix2 outer_gradient global", "outer"}, 5},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct program program = {.count = 0};
+        struct error error = {0};
+        for (; cases[i].lines[program.count]; program.count++)
+            assert_int_equal(op_parse(cases[i].lines[program.count], &program.ops[program.count], &error), STATUS_OK);
+        if (program_check(&program, NULL, &error) != STATUS_OK) fail_msg("case %zu: %s", i, error.message);
+        assert_int_equal(program_inner_steps(&program, 5), cases[i].steps);
+    }
+}
+
+/* A tail is the longest that fits, or H = 1, for programs in which H stands more or less often than once. */
+static void test_tails_of_any_program(void **state) {
+    static const char *const programs[][5] = {
+        {"inner 3"}, {"repeat 3", "inner H", "end"}, {"repeat H", "inner H", "end"}, {"inner 3", "inner H", "inner H"}};
+    (void)state;
+    for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++)
+        for (int64_t steps = 1; steps <= 100; steps++) {
+            struct strategy_def def = {.inner_steps = 6};
+            struct error error;
+            for (; programs[p][def.program.count]; def.program.count++)
+                assert_int_equal(op_parse(programs[p][def.program.count], &def.program.ops[def.program.count], &error),
+                                 STATUS_OK);
+            int32_t last = train_rounds(steps, &def) - 1, expected = 1;
+            int64_t left = steps - last * program_inner_steps(&def.program, 6);
+            for (int32_t h = 1; h <= 6; h++)
+                if (program_inner_steps(&def.program, h) <= left) expected = h;
+            assert_int_equal(train_round_inner_steps(steps, &def, last), expected);
+            if (last > 0) assert_int_equal(train_round_inner_steps(steps, &def, 0), 6);
+        }
+}
+
+/* Numbers whose product does not fit: refused later, never wrapped to something small. */
+static void test_huge_numbers(void **state) {
+    struct strategy_def def = {.inner_steps = 1000000000};
+    struct train_def train = train_default();
+    (void)state;
+    for (def.program.count = 0; def.program.count < 30; def.program.count++)
+        def.program.ops[def.program.count] = (struct op){.kind = OP_INNER};
+    def.program.ops[0] = (struct op){.kind = OP_REPEAT};
+    def.program.ops[29] = (struct op){.kind = OP_END};
+    assert_int_equal(program_inner_steps(&def.program, def.inner_steps), INT64_MAX);
+    train.rounds = 1000000000;
+    assert_int_equal(train_steps(&train, 8, 64, &def), INT64_MAX);
+    train.rounds = 0;
+    train.tokens = INT64_MAX;
+    train.batch = train.accumulation = 65536;
+    assert_int_equal(train_steps(&train, INT32_MAX, 64, &def), 0); /* 2^31 x 2^32 x 2^6 tokens a step */
+    assert_int_equal(train_steps(&train, 1, 64, &def), INT64_MAX >> 38);
+    def = strategy_default();
+    def.inner_steps = 1;
+    assert_int_equal(train_rounds(INT64_MAX, &def), INT32_MAX);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_table_of_strategies),
-                                       cmocka_unit_test(test_print_and_parse), cmocka_unit_test(test_bad_ops),
-                                       cmocka_unit_test(test_bad_programs), cmocka_unit_test(test_rounds_and_tails)};
+                                       cmocka_unit_test(test_print_and_parse),
+                                       cmocka_unit_test(test_bad_ops),
+                                       cmocka_unit_test(test_bad_programs),
+                                       cmocka_unit_test(test_rounds_and_tails),
+                                       cmocka_unit_test(test_good_programs),
+                                       cmocka_unit_test(test_tails_of_any_program),
+                                       cmocka_unit_test(test_huge_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
