@@ -35,8 +35,9 @@ struct trainer {
     struct data *data;
     struct pool *pool;
     int32_t threads;
-    int64_t count; /* parameters */
-    int64_t steps; /* inner steps per worker in all */
+    int64_t count;        /* parameters */
+    int64_t steps;        /* inner steps per worker that were asked for */
+    int64_t steps_in_all; /* that the rounds will play: another number where a tail cannot be cut to fit */
     int64_t steps_done;
     int32_t rounds, next_round;
 
@@ -137,6 +138,14 @@ static enum status make_threads(struct trainer *t, struct error *error) {
     return STATUS_OK;
 }
 
+/* The learning rate ends at its minimum where training ends. */
+static int64_t steps_in_all(const struct trainer *t) {
+    const struct strategy_def *strategy = &t->def.strategy;
+    int32_t tail = train_round_inner_steps(t->steps, strategy, t->rounds - 1);
+    return (t->rounds - 1) * program_inner_steps(&strategy->program, strategy->inner_steps) +
+           program_inner_steps(&strategy->program, tail);
+}
+
 static enum status make(struct trainer *t, struct error *error) {
     const struct trainer_def *def = &t->def;
     TRY(backend_find(def->backend, &t->backend, error));
@@ -150,6 +159,7 @@ static enum status make(struct trainer *t, struct error *error) {
     t->threads = pool_threads(t->pool);
     t->steps = train_steps(&def->train, def->workers, def->model.context, &def->strategy);
     t->rounds = train_rounds(t->steps, &def->strategy);
+    t->steps_in_all = steps_in_all(t);
     TRY(make_registers(t, error));
     TRY(make_ranges(t, error));
     TRY(make_threads(t, error));
@@ -255,7 +265,7 @@ static double apply_gradient(struct trainer *t, int32_t m, int64_t step, const f
                                .parameters = t->current[m],
                                .gradient = gradient,
                                .state = t->state ? t->state + (int64_t)m * t->optimizer->vectors : NULL,
-                               .learning_rate = schedule_rate(&t->def.train, step, t->steps),
+                               .learning_rate = schedule_rate(&t->def.train, step, t->steps_in_all),
                                .gradient_scale = clip > 0 && norm > clip ? clip / norm : 1,
                                .step = step + 1};
     t->optimizer->step(&s);
@@ -273,6 +283,12 @@ static void note(struct tally *tally, int64_t step, double loss, double norm) {
     tally->steps++;
 }
 
+/* Looks at what a mix may take next: a mean would hide whose value is not finite. */
+static void check_finite(struct trainer *t, int32_t m, const float *vector, int64_t step) {
+    struct tally *tally = &t->tallies[m];
+    if (tally->diverged_step < 0 && !vector_finite(t->backend, vector, t->count)) tally->diverged_step = step;
+}
+
 struct inner_task {
     struct trainer *trainer;
     int32_t count;
@@ -287,12 +303,14 @@ static void inner_steps(void *context, int64_t worker, int32_t thread) {
         double loss = take_gradient(t, (int32_t)worker, thread, step, gradient);
         note(tally, step, loss, isfinite(loss) ? apply_gradient(t, (int32_t)worker, step, gradient) : NAN);
     }
+    check_finite(t, (int32_t)worker, t->current[worker], t->steps_done + task->count - 1);
 }
 
 static void gradient_only(void *context, int64_t worker, int32_t thread) {
     struct trainer *t = context;
     t->values[worker] = take_gradient(t, (int32_t)worker, thread, t->steps_done, t->gradient[worker]);
-    if (!isfinite(t->values[worker])) note(&t->tallies[worker], t->steps_done, t->values[worker], 0);
+    if (!isfinite(t->values[worker])) t->tallies[worker].diverged_step = t->steps_done;
+    check_finite(t, (int32_t)worker, t->gradient[worker], t->steps_done);
 }
 
 static void step_only(void *context, int64_t worker, int32_t thread) {
@@ -300,6 +318,7 @@ static void step_only(void *context, int64_t worker, int32_t thread) {
     (void)thread;
     note(&t->tallies[worker], t->steps_done, t->values[worker],
          apply_gradient(t, (int32_t)worker, t->steps_done, t->gradient[worker]));
+    check_finite(t, (int32_t)worker, t->current[worker], t->steps_done);
 }
 
 /* The earliest divergence, by step and then worker; -1 if there is none. */
@@ -457,7 +476,7 @@ static void end_round(struct trainer *t, struct round_metrics *metrics) {
     metrics->gradient_norm = steps > 0 ? metrics->gradient_norm / (double)steps : NAN;
     metrics->steps = t->steps_done;
     metrics->tokens = t->steps_done * t->def.workers * train->batch * train->accumulation * t->def.model.context;
-    metrics->learning_rate = schedule_rate(train, t->steps_done > 0 ? t->steps_done - 1 : 0, t->steps);
+    metrics->learning_rate = schedule_rate(train, t->steps_done > 0 ? t->steps_done - 1 : 0, t->steps_in_all);
 }
 
 static void mark_diverged(struct round_metrics *metrics, int32_t worker, int64_t step) {
